@@ -18,9 +18,9 @@ static bool lies_in_blocks(const fpa_cuda_rows *rows, const fpa_cuda_dot *dot)
     return run;
 }
 
-/* Where the gradients of a dot's rows are added up. If the dot's rows are consecutive and begin a block of 8, they
- * use the sums of those blocks: rows of zeros behind the last one add nothing. Other dots have sums of their own,
- * behind those. */
+/* Chooses the sums to which gradients of each dot's rows are added. If a dot's rows are consecutive and begin
+ * a block of 8, it uses the sums of those blocks: the rows of zeros after its last one add nothing. Other
+ * dots have sums of their own, after those. */
 static void place_sums(const fpa_cuda_rows *rows, arena *memory, fpa_cuda_backward_plan *back)
 {
     back->dots = rows->dot_count;
@@ -34,7 +34,7 @@ static void place_sums(const fpa_cuda_rows *rows, arena *memory, fpa_cuda_backwa
     }
 }
 
-/* Of run-time matrices that rows are made by. */
+/* Elements of the run-time matrices by which rows are made. */
 static int count_entries(const fpa_plan *plan)
 {
     if (plan->made.lifted)
@@ -51,8 +51,8 @@ static int count_entries(const fpa_plan *plan)
     return entries;
 }
 
-/* Linear attention whose sums of d_k and d_v, or of d_q, have registers, by products of bf16: of narrower floats, what queries'
- * gradients are divided by could leave the range. */
+/* Whether coordinates are operands themselves: linear attention whose sums of d_k and d_v, or of d_q, have
+ * registers, by products in bf16. In f16, queries' gradients over n could leave the range. */
 static bool suits_coordinates(const fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
@@ -64,12 +64,13 @@ static bool suits_coordinates(const fpa_plan *plan)
 }
 
 enum {
-    MOST_OF_TWO = 9, /* tiles of columns of which two times 16 tokens have registers */
-    FEW_DOTS = 2     /* of whose pairs with 32 others registers have room */
+    MOST_OF_TWO = 9, /* most tiles of columns for which a warp has registers of 2 x 16 tokens */
+    FEW_DOTS = 2     /* most dots for which a thread has registers of pairs with 32 others */
 };
 
-/* Pairs are formed once for each of the sides' blocks, which are as wide as the registers allow that pairs leave: dots, what is left
- * of keys, scores and their gradients, slopes that wait for a span, and some 48 more. */
+/* Chooses the blocks of columns of gradients of values. Pairs are formed once for each block, so blocks are
+ * as wide as the registers allow that pairs leave: dots, what is left of keys, scores and their gradients,
+ * slopes that wait for a span, and some 48 more. */
 static void choose_sides(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { REGISTERS = 255, REST = 48, GATES = 16, A_TILE = 4 };
@@ -90,7 +91,7 @@ static void choose_sides(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     }
 }
 
-/* Tiles that are read of values: the last block of an odd number reads one more. */
+/* Tiles of values that are read: the last block of an odd number reads one more. */
 static int count_read(const fpa_columns *columns)
 {
     return columns->blocks * columns->tiles + columns->tiles % 2;
@@ -116,13 +117,14 @@ typedef struct shape {
     int warps;
 } shape;
 
-/* How many other tokens' pairs are kept before rows get their gradients. Rows' sums lie in shared memory: 1 KiB is read and written
- * for each 16 own tokens and 8 rows, while a dot's gradients of 16 pairs are 4 registers. */
+/* The number of others whose gradients of dots are kept before rows get theirs. Rows' sums are in shared
+ * memory: 1 KiB is read and written for each 16 own tokens and 8 rows, while a dot's gradients of 16 pairs
+ * are 4 registers. */
 static int choose_span(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
     enum {
         REGISTERS = 32,
-        BESIDE_FACTORS = 8 /* f16: what queries divide by is beside pairs (decision 0200) */
+        BESIDE_FACTORS = 8 /* f16: 1 / n of queries is held beside pairs (decision 0200) */
     };
     const bool factors = plan->head->dtype == FPA_F16 && plan->head->normalize != FPA_NORMALIZE_NONE;
     const int room = factors && !plan->target->warpgroups ? BESIDE_FACTORS : REGISTERS;
@@ -134,7 +136,7 @@ static int choose_span(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
     return span;
 }
 
-/* Of more units at a time a warp has more products on their way. */
+/* With more units in a tile of the state, a warp has more products in flight. */
 static void deepen_group(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { DEEP = 4 };
@@ -174,8 +176,8 @@ static bool fits(const fpa_plan *plan, const shape *s, int bytes, fpa_cuda_backw
     return true;
 }
 
-/* Blocks that walk have no more than a multiprocessor's warps to hide their waits, so that long panels, where walks have them too, must
- * leave room for three. */
+/* Blocks of backward_state hide their waits only by other blocks on the multiprocessor, so if walks have long
+ * panels, too, three blocks must fit. */
 static bool walks_fit(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
     enum { LONG = 64, WALKS = 3, RESERVED = 1024 };
@@ -183,8 +185,8 @@ static bool walks_fit(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
            WALKS * (back->state.size + RESERVED) <= plan->target->shared_memory + RESERVED;
 }
 
-/* Large blocks read the state seldom; two blocks on a multiprocessor hide each other's waits. Sums of many rows' gradients leave room for
- * the tokens of one or two warps. */
+/* Large blocks read the state rarely; two blocks on a multiprocessor hide each other's waits. Sums of many
+ * rows' gradients leave room for the tokens of one or two warps only. */
 static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     static const shape shapes[] = {{2, 64, 4, 4}, {2, 64, 2, 4}, {2, 32, 2, 4}, {1, 64, 4, 4},
@@ -210,7 +212,7 @@ static bool choose_blocks(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     return false;
 }
 
-/* Numbers of all run-time matrices, used or not: that heads share, or that each has. */
+/* Elements of all run-time matrices, used or not: of those that heads share, or of those that each head has. */
 static int count_numbers(const fpa_head *head, bool per_head)
 {
     int numbers = 0;
@@ -222,14 +224,15 @@ static int count_numbers(const fpa_head *head, bool per_head)
     return numbers;
 }
 
-/* Rows are fetched 16 bytes at a time, while what came before is multiplied: of other widths they are brought to whole pieces first. */
+/* The width to which rows are padded; 0: none. Rows are fetched 16 bytes at a time (cp.async), so that
+ * products run meanwhile. */
 static int padded_width(const fpa_plan *plan, int width)
 {
     const int numbers = 16 / plan->cuda.rows->element;
     return width % numbers ? round_up(width, numbers) : 0;
 }
 
-/* Values of masked keys become zeros, so that all are written again. */
+/* The same for values: with a mask of keys all values are copied, since those of masked keys become zeros. */
 static int padded_value(const fpa_plan *plan)
 {
     const bool masked = plan->made.lifted && plan->made.lifted->lift->key_mask;
@@ -237,7 +240,7 @@ static int padded_value(const fpa_plan *plan)
     return masked && !padded ? plan->head->dv : padded;
 }
 
-/* Blocks of backward_state a head and block of columns. */
+/* Blocks of backward_state for a head and block of columns. */
 static int count_slices(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
     return back->warpgroups ? 1 : plan->cuda.rows->slices * CUDA_WARPS / back->warps;
@@ -349,7 +352,7 @@ fpa_status plan_cuda_backward(fpa_plan *plan, fpa_error *error)
     return FPA_OK;
 }
 
-/* ---- what templates read ---- */
+/* ---- fields that templates read ---- */
 
 #define BACK(member) FIELD(fpa_cuda_backward_plan, member)
 #define BACKWARD(member) FIELD_AS(fpa_cuda_backward_plan, "backward_" #member, member)
@@ -449,7 +452,7 @@ const fpa_field cuda_backward_fields[] = {
     BACK(formed_lanes),
     FIELDS_END};
 
-/* ---- for a person ---- */
+/* ---- explain ---- */
 
 void print_cuda_backward(FILE *out, const fpa_plan *plan)
 {

@@ -1,5 +1,5 @@
-/* backward: sizes of the kernels of gradients, by mma.sync or FMAs of fp32, from panels of packed rows. They suit what
- * split_panel does, whose rows they have. */
+/* backward: sizes of the kernels of gradients, by mma.sync or fp32 FMAs from panels of packed rows, or by
+ * wgmma (warpgroups). They suit the heads that split_panel suits, and use its rows. */
 #ifndef FPAC_GEN_PLAN_CUDA_BACKWARD_H
 #define FPAC_GEN_PLAN_CUDA_BACKWARD_H
 
@@ -8,132 +8,143 @@
 
 typedef struct fpa_cuda_backward_plan {
     fpa_cuda_cells cells;
-    fpa_columns columns; /* of a state, with the one of ones */
-    fpa_columns sides;   /* of gradients of values, which backward_keys has blocks for */
-    int value_tiles;     /* of values in shared memory: whole steps of a product */
-    int warps;           /* a block: fewer, so of fewer tokens, where rows are many */
-    int query_tiles;     /* of 16 tokens a warp of backward_queries and backward_keys */
-    int query_tokens;    /* a block: its own */
-    int shares;          /* warps that have the same own tokens, each some of the units: */
-    int share_units;     /* so many, the last one what is left */
-    /* [shares][blocks of 8 rows] where a share's sums of a block of rows are: those of others, or behind them copies of its own */
+    fpa_columns columns; /* columns of a state, the column of ones included */
+    fpa_columns sides;   /* columns of gradients of values: a block of backward_keys each */
+    int value_tiles;     /* tiles of values in shared memory: whole steps of a product */
+    int warps;           /* warps of a block: fewer, with fewer tokens, if rows are many */
+    int query_tiles;     /* tiles of 16 tokens of a warp of backward_queries and backward_keys */
+    int query_tokens;    /* own tokens of a block */
+    int shares;          /* warps that have the same own tokens, and some of the units each */
+    int share_units;     /* units of a share; the last share has the rest */
+    /* [shares][blocks of 8 rows] the sums that a share adds to: the first share's, or a copy of its own after
+     * them */
     int *share_places, place_count;
-    int *copy_blocks, copies; /* [copies] which block of rows each is of */
+    int *copy_blocks, copies; /* [copies] the block of rows of each copy */
     int panel;                /* tokens of a panel of others */
-    int pairs;                /* of them at a time */
-    int span;                 /* of them whose gradients of dots are kept in registers */
-    int group;                /* units in a tile of a state */
-    int stages;               /* tiles on their way */
-    int state_places;         /* of warpgroups: for panels of walks of states */
+    int pairs;                /* others with which dots are computed at a time */
+    int span;                 /* others whose gradients of dots are kept in registers */
+    int group;                /* units of a tile of a state */
+    int stages;               /* stages of tiles in shared memory */
+    int state_places;         /* warpgroups: buffers for panels of backward_state */
     int walk_panel;           /* tokens of a panel of backward_state */
-    /* of its blocks that pack what their cells have, most of each: pieces of a token, blocks of 8 rows; prefixes */
+    /* backward_state with cells: pieces of a token, blocks of 8 rows and prefixes of the block that has most */
     int walk_pieces, walk_suffixes, walk_prefixes;
     int walk_pitch, walk_raw_pitch,
-        walk_value_pitch; /* bytes there from a row, a token, a token's values to the next */
-    int sum_blocks;       /* of 8 rows whose gradients are added up */
-    int dots, *dot_sums;  /* [dots] the first one of a dot's rows */
-    bool coordinates;     /* features are coordinates: nothing is packed, and nothing contracted */
-    bool warpgroups;      /* and blocks of warpgroups walk a chunk, panel by panel: */
-    int walks;            /* of queries, or between chunks, of one for each slab of features */
-    int padded_vector;    /* numbers that rows of q and k, */
-    /* and rows of v and d_o are padded to by a kernel before all others; 0: rows are used as they are */
+        walk_value_pitch; /* bytes there from one row, token and token's values to the next */
+    int sum_blocks;       /* blocks of 8 rows of sums of gradients */
+    int dots, *dot_sums;  /* [dots] the first of these blocks of each dot */
+    bool coordinates;     /* features are coordinates: rows are not packed, gradients not contracted */
+    bool warpgroups;      /* and a block of warpgroups processes a chunk, panel by panel */
+    /* its warpgroups in walks over queries and in backward_state: one for each slab of features */
+    int walks;
+    int padded_vector; /* numbers to which rows of q and k are padded, */
+    /* and rows of v and d_o, by a kernel before all others; 0: rows are used as given */
     int padded_value;
-    int entries;                        /* of run-time matrices of a head */
-    int made_tiles;                     /* of 16 tokens a warp of backward_project and backward_unproject, */
-    int given_pitch, rows_pitch;        /* and bytes from one of them to the next; or, as below */
-    int made_groups;                    /* 1: a block of four warps is a warpgroup, which multiplies; */
+    int entries; /* elements of run-time matrices of a head */
+    /* tiles of 16 tokens of a warp of backward_project and backward_unproject */
+    int made_tiles;
+    /* bytes from one of these tokens to the next (or project_pitch, unproject_pitch) */
+    int given_pitch, rows_pitch;
+    int made_groups;                    /* 1: a block's four warps multiply as a warpgroup */
     int made_barriers;                  /* bytes of its barriers, which follow the ring of matrices */
-    int made_moves;                     /* 1: rows that are coordinates are moved, not multiplied, */
-    int project_pitch, unproject_pitch; /* of which the former has tiles of 8 rows by matrices */
-    int made_row_tiles;                 /* behind what is given */
-    /* of coordinates that a lift makes: rows of a part whose factors' gradients a warp has at a time; bytes from a token's x, sums of its gradient,
-     * and gradients of a factor's rows to the next one's; */
+    int made_moves;                     /* 1: rows that are coordinates are moved, not multiplied */
+    int project_pitch, unproject_pitch; /* then bytes from token to token; backward_project has, after x, */
+    int made_row_tiles;                 /* this many tiles of 8 rows made by matrices */
+    /* coordinates that a lift makes: rows of a part that a warp processes at a time; bytes from a token's x,
+     * sums of dx, and df of a factor to the next token's */
     int lift_rows, lift_x_pitch, lift_dx_pitch, lift_df_pitch;
-    int lift_turns;  /* bytes of what rows are turned by, of a block */
-    int lift_groups; /* 1: a block is a warpgroup, which multiplies: */
-    int lift_tiles,
-        lift_stages; /* 64 of its tokens after the other; of so many what is read is there or on its way */
-    int lift_pieces; /* of 16 bytes, of matrices in one part of 16 bits */
-    int lift_rows_pitch; /* bytes from a token's coordinates to the next one's */
-    int lift_sums;       /* of its tokens' gradients of numbers of a row */
-    int lift_kept,
-        lift_kept_pairs; /* bytes that a token keeps for learned matrices, numbers as operands first */
-    int lift_sides;      /* blocks that share a strip of tokens of their gradients */
-    bool lift_per_head;  /* a matrix is a head's own */
-    /* bytes from a row of a panel, a token's raw vector, a token's values, a feature of a tile, to the next */
+    int lift_turns;              /* bytes of what rows are rotated by */
+    int lift_groups;             /* 1: a block is a warpgroup (backward_lifted_groups) */
+    int lift_tiles, lift_stages; /* tiles of 64 tokens of a block; stages of tiles in shared memory */
+    int lift_pieces;             /* pieces of 16 bytes of all matrices, one of two parts */
+    int lift_rows_pitch;         /* bytes from a token's coordinates to the next one's */
+    int lift_sums;               /* sums over tokens of gradients of angles, phases, amplitudes, diagonals */
+    /* bytes that a token stores for gradients of matrices; numbers among them that are operands, which come first */
+    int lift_kept, lift_kept_pairs;
+    int lift_sides;     /* blocks of backward_products for one strip of tokens */
+    bool lift_per_head; /* each head has matrices of its own */
+    /* bytes from one row of a panel, raw vector, token's values, and feature of a tile to the next */
     int query_pitch, key_pitch, raw_pitch, value_pitch, tile_pitch;
     fpa_cuda_memory state, own;   /* own: others' values are at `queries`, their raw vectors at `keys` */
     int state_blocks, own_blocks; /* on a multiprocessor at a time */
     fpa_pass_rows passes;         /* width 0: no gradient is a forward pass */
-    int weights;                  /* of coordinates, that gathered keys have: */
+    int weights;                  /* weights of coordinates by which gathered keys are multiplied */
     double *pass_weight;          /* [weights] */
-    int pass_factors,
-        pass_entries; /* of product rows that passes have for q and k (gen/plan/pairs.h), and of all of them */
+    /* factors of a product row that passes have in place of q and k (gen/plan/pairs.h), and of all of them */
+    int pass_factors, pass_entries;
     int *pass_factor; /* [pass_entries] */
-    int line_factors, line_features,
-        /* of a feature that passes have for q and k (gen/plan/feature_line.h), at most; in all; of all of them */
-        line_entries;
-    int *line_factor;               /* [line_entries] rows, the last one last; -1 before the first one */
-    double *line_weight;            /* [line_features] of keys */
-    int line_row_pitch, line_pitch; /* bytes from a token's rows, and from its features, to the next one's */
-    /* in shared memory of who forms and joins them: bytes from a number of all tokens to the next; from a token's vector of product rows to the next one's; from its gradients of rows */
+    /* features that passes have in place of q and k (gen/plan/feature_line.h): most factors of one, their
+     * number, all factors */
+    int line_factors, line_features, line_entries;
+    /* [line_entries] rows of each feature's factors, right-aligned; -1 before the first one */
+    int *line_factor;
+    double *line_weight;            /* [line_features] weights of keys */
+    int line_row_pitch, line_pitch; /* bytes from a token's rows, and its features, to the next token's */
+    /* shared memory of backward_gather and backward_scatter, for product rows: bytes from one number of all
+     * tokens, token's vector of product rows, and token's gradients of rows to the next */
     int formed_pair_pitch, formed_vector_pitch, formed_gradient_pitch;
-    /* words of two neighbours: of rows that vectors are made of, of rows that gradients are multiplied by, of numbers of a vector that are made of rows */
+    /* words of two neighbouring numbers: rows of which vectors are products, rows by which gradients are
+     * multiplied, numbers of a vector that are such products */
     int formed_rows, formed_others, formed_numbers;
-    int formed_kept;  /* numbers behind a gathered row: the second of these words, in whole pieces */
-    int formed_lanes; /* two tokens each */
-    bool no;          /* what only the forward pass has */
+    int formed_kept;  /* numbers after a gathered row: formed_others, in whole pieces */
+    int formed_lanes; /* lanes, two tokens each */
+    bool no;          /* false: for template fields that only forward plans have */
 } fpa_cuda_backward_plan;
 
-/* Fills plan->chunk and the crossover, once all else is there. */
+/* Chooses plan->chunk and the crossover from the other sizes. */
 void plan_backward_chunk(fpa_plan *plan, const fpa_cuda_backward_plan *back);
 
-/* Pitches, and places in shared memory of both kernels, back->own and back->state; of a block's own tokens alone, for other stages. */
+/* Pitches and shared memory of both kernels, back->own and back->state; the second function only for a
+ * block's own tokens, after other stages or shares were chosen. */
 void place_backward(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 void place_backward_own(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 
-/* As many shares as registers and `bytes` of shared memory have room for; places, too. back->share_places and copy_blocks have room. */
+/* Chooses as many shares as registers and `bytes` of shared memory allow, with their addresses.
+ * allocate_backward_shares makes room for share_places and copy_blocks. */
 void allocate_backward_shares(const fpa_plan *plan, arena *memory, fpa_cuda_backward_plan *back);
 void choose_backward_shares(const fpa_plan *plan, fpa_cuda_backward_plan *back, int blocks, int bytes);
 
-/* More tiles of a state on their way, where others' panels leave room for them. */
+/* More stages of tiles of a state, as many as fit where panels of others are later. */
 void add_backward_stages(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 
-/* Whether blocks of backward_state pack what their own cells have; then also walk_panel and its sizes, and places. */
+/* Whether a block of backward_state packs only the rows of its own cells; then walk_panel, its sizes and
+ * addresses. */
 bool backward_packs_slices(const fpa_plan *plan, const fpa_cuda_backward_plan *back);
 void place_backward_slices(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 
-/* Slabs of 64 numbers that hold so many. */
+/* Slabs of 64 numbers that hold `width` numbers. */
 int backward_slabs(int width);
 
-/* Bytes of a state between parts of a chunk: 16 bits a number, and the last column in fp32 (backward_groups.cu.in). */
+/* Bytes of a state at the end of a part: 16 bits a number, the normaliser's column in fp32
+ * (backward_groups.cu.in). */
 int backward_boundary_bytes(const fpa_head *head);
 
-/* Blocks on a multiprocessor at a time of walks of states; `blocks` where warps have no packed rows of 16 bits. */
+/* Blocks of backward_state on a multiprocessor at a time; `blocks` unless warps have 16-bit packed rows. */
 int backward_most_walks(const fpa_plan *plan, const fpa_cuda_backward_plan *back); /* by registers */
 int backward_walks_room(const fpa_plan *plan, const fpa_cuda_backward_plan *back); /* by shared memory */
 int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back, int blocks);
 
-/* Entries of the geometry: threads, shared memory and blocks a multiprocessor of each kernel that the head has. */
+/* Fills the geometry: threads, shared memory and blocks a multiprocessor of each kernel that the head has. */
 void fill_backward_kernels(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
                            struct fpa_cuda_geometry *g);
 
-/* What product rows that passes have are made of, and places of a block's tokens. Entries of the geometry. */
+/* Product rows of passes: their factors, and the shared memory of a block's tokens; entries of the geometry. */
 void plan_backward_formed(fpa_plan *plan, fpa_cuda_backward_plan *back);
 void fill_backward_formed(const fpa_cuda_backward_plan *back, struct fpa_cuda_geometry *g);
 
-/* Of rows that are made before other kernels run: sizes, and entries of the geometry. */
+/* Rows that are made before other kernels run: sizes, and entries of the geometry. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
                         struct fpa_cuda_geometry *g);
 
-/* The same of coordinates that a lift makes; bytes of shared memory that they need. Numbers of all uses of run-time matrices. */
+/* The same for coordinates that a lift makes; plan_backward_lifted returns the bytes of shared memory that
+ * they need, backward_lifted_entries the elements of all uses of run-time matrices. */
 int plan_backward_lifted(const fpa_plan *plan, fpa_cuda_backward_plan *back);
 void fill_backward_lifted(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
                           struct fpa_cuda_geometry *g);
 int backward_lifted_entries(const fpa_head *written);
 
-/* Of features that passes have for q and k: what each is a product of, and pitches. */
+/* Features that passes have in place of q and k: their factors, and pitches. */
 void plan_backward_line(fpa_plan *plan, fpa_cuda_backward_plan *back);
 
 extern const fpa_field cuda_backward_fields[];

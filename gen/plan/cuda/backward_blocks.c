@@ -1,14 +1,16 @@
-/* Blocks of the kernels of gradients: how many a multiprocessor has at a time, by registers and shared memory; what the geometry says of them. */
+/* How many blocks of each kernel of gradients a multiprocessor runs at a time, by registers and shared
+ * memory; and the kernels' entries in the geometry. */
 #include "backward.h"
 
 #include "parts.h"
 
-/* Blocks of a walk of packed rows of 16 bits that have registers for the sums of a warp's units and some 40 more. On GPUs of before sm_90
- * three blocks of 28 or 32 tiles keep a part of their sums in local memory; of squares elsewhere, too, whose walks are of few calls beside passes
- * (decision 0200). */
+/* Blocks of backward_state for 16-bit packed rows: those whose warps have registers for the sums of their
+ * units and some 40 more. On GPUs before sm_90 three blocks of 28 or 32 tiles keep some sums in local memory;
+ * so do heads with passes elsewhere, whose walks serve few calls (decision 0200). */
 int backward_most_walks(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
-    enum { OF_FOUR = 16, OF_THREE = 24, OF_THREE_LATER = 32 }; /* tiles of sums */
+    /* most tiles of sums for four and for three blocks */
+    enum { OF_FOUR = 16, OF_THREE = 24, OF_THREE_LATER = 32 };
     const int tiles = plan->cuda.rows->warp_units * back->columns.tiles;
     const int three = plan->target->warpgroups && !plan->passes.width ? OF_THREE_LATER : OF_THREE;
     return tiles <= OF_FOUR ? 4 : tiles <= three ? 3 : 2;
@@ -19,11 +21,11 @@ int backward_walks_room(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     return (plan->target->shared_memory + 1024) / (back->state.size + 1024);
 }
 
-/* Blocks of a walk on a multiprocessor: what a warp waits for others do meanwhile. Of packed rows of 16 bits they are as many as have
- * registers and shared memory; elsewhere `blocks`. */
+/* Blocks of backward_state on a multiprocessor, which hide each other's waits. For 16-bit packed rows as many
+ * as registers and shared memory allow; else `blocks`. */
 int backward_state_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back, int blocks)
 {
-    enum { GROUPS = 4 /* whose threads have registers for a slab's sums */ };
+    enum { GROUPS = 4 /* warpgroups a multiprocessor whose threads have registers for a slab's sums */ };
     const int most = backward_most_walks(plan, back), room = backward_walks_room(plan, back);
     const int groups = back->warpgroups ? GROUPS / back->walks : 0;
     if (back->warpgroups)

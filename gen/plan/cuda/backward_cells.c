@@ -6,13 +6,13 @@
 
 #include "parts.h"
 
-/* A feature, one of whose factors is the suffix. */
+/* A feature with one of its factors as the suffix. */
 typedef struct slot {
-    const int *row; /* [factors] ascending ones of the prefix, then the suffix's */
+    const int *row; /* [factors] rows of the prefix, ascending, then the suffix's */
     int factors;
     int feature;
-    int copy;  /* the how-many-th feature of that prefix and row: they must not share a cell */
-    int order; /* the first row that a prefix of its suffix has */
+    int copy;  /* number of earlier features with the same prefix and row: these must not share a cell */
+    int order; /* the first row of all prefixes of its suffix */
 } slot;
 
 static int last_row(const slot *s)
@@ -46,7 +46,7 @@ static int compare_features(const void *left, const void *right)
 
 /* ---- which factor is the suffix ---- */
 
-/* Fills row with the feature's, that of factor `last` behind the others. */
+/* Fills `row` with the feature's rows, that of factor `last` after the others. */
 static void order_rows(const fpa_cuda_rows *rows, int feature, int last, int *row)
 {
     int count = 0;
@@ -63,7 +63,8 @@ static void order_rows(const fpa_cuda_rows *rows, int feature, int last, int *ro
     row[count] = rows->factor_row[last * rows->features + feature];
 }
 
-/* Whether factor l may be a suffix: a row of ones only where there is nothing else, equal rows once. */
+/* Whether factor l may be the suffix: the row of ones only if there is no other factor, of equal rows only
+ * the first. */
 static bool may_end(const fpa_cuda_rows *rows, int feature, int l)
 {
     const int *row = rows->factor_row + feature, step = rows->features;
@@ -76,7 +77,7 @@ static bool may_end(const fpa_cuda_rows *rows, int feature, int l)
     return row[l * step] != rows->ones_row || !others;
 }
 
-/* Every feature with every factor that it may end with. */
+/* Lists every feature with every factor that may be its suffix. */
 static slot *list_candidates(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory, int *count)
 {
     const size_t most = (size_t)plan->features * rows->factors;
@@ -93,7 +94,7 @@ static slot *list_candidates(const fpa_plan *plan, const fpa_cuda_rows *rows, ar
     return slots;
 }
 
-/* Behind the last candidate of the cell that begins with number `first`. */
+/* The end of the candidates of the cell that begins with candidate `first`. */
 static int cell_end(const slot *slots, int first, int count)
 {
     int end = first + 1;
@@ -109,7 +110,8 @@ typedef struct choice {
     bool *taken; /* [features] */
 } choice;
 
-/* Of the candidates first..end-1, which are a cell's, features that are not taken yet, one a row; take: they are now. */
+/* The number of features of a cell, candidates first .. end - 1, that are not taken yet, one for each row;
+ * take: takes them. */
 static int count_left(choice *c, int first, int end, bool take)
 {
     int left = 0, row = -1;
@@ -127,7 +129,8 @@ static int count_left(choice *c, int first, int end, bool take)
     return left;
 }
 
-/* Full cells first, then what is left in those that have most of it. */
+/* Chooses each feature's suffix: full cells first, then, of the features left, the cells that have most of
+ * them. */
 static slot *choose_suffixes(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *memory)
 {
     choice c = {0};
@@ -146,7 +149,8 @@ static slot *choose_suffixes(const fpa_plan *plan, const fpa_cuda_rows *rows, ar
 
 /* ---- cells ---- */
 
-/* By suffix, those with the same prefixes beside each other, then prefix, then copy: whether they share a cell. */
+/* Orders slots by suffix (those with the same prefixes beside each other), prefix and copy; 0: they share a
+ * cell. */
 static int compare_cells(const slot *a, const slot *b)
 {
     if (a->order != b->order)
@@ -165,7 +169,8 @@ static int compare_slots(const void *left, const void *right)
     return order ? order : (last_row(a) > last_row(b)) - (last_row(a) < last_row(b));
 }
 
-/* Shares of the units that follow each other then have few rows in common (backward_shares.c). first: room for a number of each suffix. */
+/* Orders suffixes by the first row of their prefixes: shares, which have consecutive units, then have few
+ * rows in common (backward_shares.c). first: room for a number of each suffix. */
 static void order_suffixes(slot *slots, int count, int *first)
 {
     for (int i = 0; i < count; i++)
@@ -192,7 +197,8 @@ static slot *sort_slots(const fpa_plan *plan, const fpa_cuda_rows *rows, arena *
     return slots;
 }
 
-/* Numbers slots' cells: cell[i] of slots[i]. Those of a suffix are whole pairs of units. Gives how many there are. */
+/* Numbers the cells of slots: cell[i] is that of slots[i]. Those of a suffix are whole pairs of units.
+ * Returns the number of cells. */
 static int number_cells(const slot *slots, int count, int *cell)
 {
     enum { TOGETHER = 2 * CUDA_UNIT / CELL };
@@ -207,7 +213,8 @@ static int number_cells(const slot *slots, int count, int *cell)
     return round_up(next + 1, TOGETHER);
 }
 
-/* Cells take 2 to 5 times fewer instructions a slot than units of any features, the more the more factors these have. */
+/* Whether cells are full enough: they take 2 to 5 times fewer instructions a slot than units of arbitrary
+ * features, the more factors these have. */
 static bool are_worth_it(const fpa_cuda_rows *rows, int64_t features, int units)
 {
     return units * CUDA_UNIT <= (rows->factors > 2 ? 3 : 2) * features;
@@ -250,7 +257,7 @@ static void fill(const fpa_cuda_rows *from, const slot *slots, int count, const 
 const fpa_field cuda_cells_fields[] = {FIELD(fpa_cuda_cells, used), CELLS(suffix, units),
                                        CELLS(prefix_row, prefixes), CELLS(given, features), FIELDS_END};
 
-/* Warps with fewer units have room for more columns, so that fewer blocks make the same features and pairs. */
+/* Warps with fewer units have room for more columns, so that fewer blocks form the same features and pairs. */
 static void widen_blocks(const fpa_plan *plan, fpa_cuda_rows *rows)
 {
     const int blocks = cuda_backward_columns(plan->head, rows->warp_units).blocks;

@@ -1,24 +1,26 @@
-/* Product rows of passes (gen/plan/pairs.h), which backward_gather forms and whose gradients backward_scatter joins: from a block's tokens in shared memory,
- * two tokens a lane. */
+/* Product rows of passes (gen/plan/pairs.h): backward_gather forms them, backward_scatter computes the
+ * gradients of their factors, both from a block's tokens in shared memory, two tokens a lane. */
 #include "backward.h"
 
 #include "base/round.h"
 
 enum { WORD = 4, ELEMENT = 2, PIECE = 16, NO_NUMBER = -1 };
 
-/* An odd number of words, so that lanes, a number each, meet in no bank. */
+/* Bytes from one number of all tokens to the next: an odd number of words, so that lanes with a number each
+ * use different banks. */
 static int pair_pitch(void)
 {
     return WORD * (FPA_CUDA_PASS_TOKENS / 2 | 1);
 }
 
-/* Of whole pieces of 16 bytes, an odd number of them: eight lanes, a token each, meet in no bank. */
+/* Bytes from one token to the next: an odd number of pieces of 16 bytes, so that eight lanes with a token
+ * each use different banks. */
 static int token_pitch(int numbers)
 {
     return PIECE * (divide_up(ELEMENT * numbers, PIECE) | 1);
 }
 
-/* Words of neighbours of which one at least is marked. */
+/* Words of two neighbours at least one of which is marked. */
 static int count_words(const bool *marked, int count)
 {
     int words = 0;
@@ -27,7 +29,7 @@ static int count_words(const bool *marked, int count)
     return words;
 }
 
-/* Rows that a number of a vector is the product of; 0 of one that is zero or one. */
+/* The number of rows of which a vector's number is the product; 0 if it is constant, zero or one. */
 static int count_factors(const int *factor, int factors)
 {
     int count = 0;
@@ -46,7 +48,7 @@ static void mark_factors(const int *factor, int factors, bool *marked)
             marked[factor[l]] = true;
 }
 
-/* What is fetched. */
+/* Counts the words that are fetched of rows and vectors. */
 static void count_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     const int d = plan->head->d, factors = back->pass_factors, width = back->pass_entries / factors;
@@ -65,28 +67,29 @@ static void count_formed(fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->formed_numbers = count_words(numbers, width);
 }
 
-/* Of so many words of all tokens. */
+/* Bytes of `words` words of all tokens. */
 static int pair_bytes(const fpa_cuda_backward_plan *back, int words)
 {
     return 2 * words * back->formed_pair_pitch;
 }
 
-/* Of who forms vectors of so many numbers. */
+/* Shared memory of backward_gather for vectors of `numbers` numbers. */
 static int gather_bytes(const fpa_cuda_backward_plan *back, int numbers)
 {
     return (int)round_up(pair_bytes(back, back->formed_rows), PIECE) +
            FPA_CUDA_PASS_TOKENS * token_pitch(numbers);
 }
 
-/* Blocks of as many bytes that a multiprocessor has room for, where registers, some 80 a thread, leave six. */
+/* Blocks of `bytes` bytes that fit on a multiprocessor; registers, some 80 a thread, allow six. */
 static int count_blocks(int bytes)
 {
-    enum { ROOM = 228 << 10, OWN = 1 << 10 /* beside what a block asks for */, MOST = 6 };
+    enum { ROOM = 228 << 10, OWN = 1 << 10 /* reserved by the GPU for each block */, MOST = 6 };
     const int blocks = ROOM / (bytes + OWN);
     return blocks < MOST ? blocks : MOST;
 }
 
-/* Numbers that lie behind a gathered row: none where there were fewer blocks then. */
+/* Numbers that backward_gather stores after a row for backward_scatter; none if that would leave fewer
+ * blocks. */
 static int count_kept(const fpa_cuda_backward_plan *back, int width)
 {
     const int kept = (int)round_up(2 * back->formed_others, PIECE / ELEMENT);

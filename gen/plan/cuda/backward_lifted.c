@@ -1,6 +1,6 @@
-/* Coordinates that a lift makes before the other kernels of gradients run, and what their gradients are to q, k and run-time matrices:
- * sizes of backward_project, backward_unproject and backward_products (templates/cuda/backward_lifted.cu.in; by warpgroups
- * templates/hopper/backward_lifted_groups.cu.in). */
+/* Coordinates that a lift makes before the other kernels of gradients run, and the gradients of q, k and
+ * run-time matrices from theirs: sizes of backward_project, backward_unproject and backward_products
+ * (templates/cuda/backward_lifted.cu.in; by warpgroups templates/hopper/backward_lifted_groups.cu.in). */
 #include "backward.h"
 
 #include <string.h>
@@ -10,13 +10,13 @@
 
 enum { STEP = 16, PIECE = 16 /* bytes */, LANES = 32 };
 
-/* ---- what a lift has of matrices ---- */
+/* ---- the uses of matrices in a lift ---- */
 
 typedef struct matrix_use {
     const fpa_matrix *matrix;
     int index, rows;
-    bool dense; /* rows of a product of x; else numbers of a row each */
-    bool again; /* whose numbers in fp32 are those of the use before */
+    bool dense; /* a matrix that multiplies x; else one number for each row */
+    bool again; /* its fp32 numbers are those of the previous use */
 } matrix_use;
 
 typedef void visitor(void *user, const matrix_use *use);
@@ -40,7 +40,8 @@ static bool is_learned(const fpa_head *written, int index)
     return index >= 0 && written->matrices[index].kind != FPA_MATRIX_CONSTANT;
 }
 
-/* In the order in which their gradients lie: of each part factors, then angles, phases and amplitudes. A phase has the angle's numbers. */
+/* Calls `each` for all uses, in the order in which their gradients are stored: of each part factors, then
+ * angles, phases and amplitudes. A phase has the angle's numbers. */
 static void each_use(const fpa_head *written, visitor *each, void *user)
 {
     const fpa_lift *lift = written->lift;
@@ -83,10 +84,10 @@ int backward_lifted_entries(const fpa_head *written)
 typedef struct counts {
     int element;
     int kept_pairs,
-        kept_numbers; /* of learned matrices' gradients of rows, of a token: as operands, and in fp32 */
-    int sums;         /* of the latter, where a block adds its tokens' up */
+        kept_numbers; /* of a token, gradients of rows of learned matrices: as operands, and in fp32 */
+    int sums;         /* of the latter, if a block sums them over its tokens */
     int sides;        /* blocks of backward_products that share a strip */
-    bool per_head;    /* a dense matrix is a head's own */
+    bool per_head;    /* each head has dense matrices of its own */
 } counts;
 
 static int sides_of(int numbers)
@@ -139,12 +140,12 @@ static int list_multiplied(const fpa_head *written, int number, int *list)
     return count;
 }
 
-/* Numbers of 16 bits of all matrices that are multiplied, high and low parts, as lanes have them; each once. */
+/* Bytes of all matrices that are multiplied, high and low 16-bit parts in the order of lanes; each once. */
 static int count_operand(const fpa_head *written, int element)
 {
     const fpa_lift *lift = written->lift;
     int bytes = 0;
-    if (element == 4) /* which are read where they lie */
+    if (element == 4) /* read as stored in memory */
         return 0;
     for (int i = 0; i < lift->part_count; i++)
         bytes += list_multiplied(written, i, NULL) * (int)round_up(lift->parts[i].rows, STEP) *
@@ -160,7 +161,8 @@ static int most_multiplied(const fpa_head *written)
     return most;
 }
 
-/* Turns of rows by positions, in two parts, and phases: of 16-bit heads a block makes them once, of others each token in fp64. */
+/* Bytes of rows' turns by positions, in two parts, and phases: in 16 bits a block computes them once; in fp32
+ * each token's are computed in fp64. */
 static int turn_bytes(const fpa_lift *lift, int element)
 {
     int bytes = 0;
@@ -170,7 +172,8 @@ static int turn_bytes(const fpa_lift *lift, int element)
     return bytes;
 }
 
-/* A warp has 16 tokens: x, sums of its gradient in fp32, and gradients of some rows of each factor that is multiplied. */
+/* Assigns shared memory; a warp has 16 tokens: x, sums of dx in fp32, and df of some rows of each factor that
+ * is multiplied. Returns the bytes of a block. */
 static int place(const fpa_plan *plan, int rows, fpa_cuda_backward_plan *back)
 {
     const int element = plan->cuda.rows->element, given = (int)round_up(plan->made.lifted->lift->width, STEP);
@@ -184,7 +187,7 @@ static int place(const fpa_plan *plan, int rows, fpa_cuda_backward_plan *back)
                                    most_multiplied(plan->made.lifted) * back->lift_df_pitch);
 }
 
-/* Numbers of 16 bits are high parts and low ones, so that products with x are exact. */
+/* 16-bit operands have high and low parts, so that products with x are exact. */
 static int operand_parts(int element)
 {
     return element == 2 ? 2 : 1;
@@ -195,8 +198,8 @@ static int operand_parts(int element)
 enum {
     GROUP_WARPS = 4,
     GROUP_TOKENS = STEP * GROUP_WARPS,
-    MOST_MULTIPLIED = 8, /* factors of a part, whose sums of 16 rows have registers; */
-    MOST_GIVEN = 128     /* numbers of a token, whose gradient's do, too */
+    MOST_MULTIPLIED = 8, /* matrices of a part for whose sums of 16 rows a thread has registers */
+    MOST_GIVEN = 128     /* numbers of x for whose gradient it has, too */
 };
 
 static bool multiplies_as(const fpa_head *written, int number, int other)
@@ -206,7 +209,7 @@ static bool multiplies_as(const fpa_head *written, int number, int other)
     return count == list_multiplied(written, other, its) && !memcmp(own, its, (size_t)count * sizeof *own);
 }
 
-/* Pieces of 16 bytes of all matrices in one part of 16 bits; parts of the same ones share them. */
+/* Pieces of 16 bytes of all matrices, one of two parts; parts of a lift with the same matrices share them. */
 static int count_group_pieces(const fpa_head *written)
 {
     const fpa_lift *lift = written->lift;
@@ -222,7 +225,7 @@ static int count_group_pieces(const fpa_head *written)
     return pieces;
 }
 
-/* What rows are turned by, in two parts, their phases and amplitudes. */
+/* Bytes of rows' turns, in two parts, phases and amplitudes. */
 static int group_turn_bytes(const fpa_lift *lift)
 {
     int bytes = 0;
@@ -232,7 +235,8 @@ static int group_turn_bytes(const fpa_lift *lift)
     return bytes;
 }
 
-/* Whether any factor's gradients are added to those of numbers of the vector, or multiplied by a diagonal. */
+/* Whether some factor is no product with a matrix (rows of x, or a diagonal), so that its gradients are added
+ * to dx number by number. */
 static bool adds_numbers(const fpa_head *written)
 {
     for (int i = 0; i < written->lift->part_count; i++) {
@@ -246,8 +250,9 @@ static bool adds_numbers(const fpa_head *written)
     return false;
 }
 
-/* A block has matrices, in both parts, of gradients of f16 in bf16, too; of 64 tokens what is given and coordinates, and of `stages` times that many
- * on their way; sums of gradients that no product has in registers; and sums of a number a row. */
+/* Bytes of a block: matrices in both parts, for gradients of f16 also in bf16; of 64 tokens x and
+ * coordinates, of as many tiles as are in flight; the part of dx that is not computed by products; sums of
+ * one number a row. */
 static int group_bytes(const fpa_plan *plan, const fpa_cuda_backward_plan *back, bool gradients, int stages)
 {
     const fpa_head *written = plan->made.lifted;
@@ -261,7 +266,7 @@ static int group_bytes(const fpa_plan *plan, const fpa_cuda_backward_plan *back,
            sums;
 }
 
-/* Tokens of a block: a strip's are whole blocks'. Matrices are fetched once for them. */
+/* Tiles of a block, a whole number of which makes a strip. Matrices are loaded once for them. */
 static int choose_tiles(int pieces)
 {
     enum { LARGE = 16 << 10, MANY = 8, SOME = 4 };
@@ -275,7 +280,7 @@ static bool suits_groups(const fpa_plan *plan, const fpa_cuda_backward_plan *bac
            round_up(written->lift->width, STEP) <= MOST_GIVEN && most_multiplied(written) <= MOST_MULTIPLIED;
 }
 
-/* False: nothing is changed. */
+/* Plans the kernels by warpgroups; false, with nothing changed, if they do not suit. */
 static bool plan_groups(const fpa_plan *plan, const counts *c, fpa_cuda_backward_plan *back)
 {
     enum { RESERVED = 1024 };
@@ -320,7 +325,7 @@ int plan_backward_lifted(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     return bytes;
 }
 
-/* What is read of x beside gradients of rows, each for a panel's tokens, of two panels. */
+/* Shared memory of backward_products: x and gradients of rows of two panels of tokens. */
 static int products_bytes(int element)
 {
     const int panel = FPA_CUDA_MADE_PANEL * (FPA_CUDA_MADE_SIDE * element + PIECE);

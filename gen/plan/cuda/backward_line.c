@@ -1,4 +1,4 @@
-/* Features that passes have in the place of q and k: what each is a product of (gen/plan/feature_line.h). */
+/* Features that passes have in place of q and k: the factors of each (gen/plan/feature_line.h). */
 #include "backward.h"
 
 #include "feature_rows.h"
@@ -6,7 +6,7 @@
 
 enum { NO_ROW = -1, ELEMENT = 2 };
 
-/* The row that a factor is; what it is multiplied by on the key side is the feature's weight. */
+/* The row of a factor; a weight for keys is multiplied into the feature's weight. */
 static int resolve(const fpa_plan *plan, int row, double *weight)
 {
     for (int w = 0; w < plan->weighted_count; w++)
@@ -17,7 +17,7 @@ static int resolve(const fpa_plan *plan, int row, double *weight)
     return row == plan->ones_row ? NO_ROW : row;
 }
 
-/* Feature number i of a piece. */
+/* Fills in the factors and weight of feature i of a piece. */
 static void describe(const fpa_plan *plan, const fpa_piece *piece, int i, fpa_cuda_backward_plan *back)
 {
     const int feature = (int)piece->feature + i;

@@ -1,19 +1,21 @@
-/* Rows that matrices make before the other kernels of gradients run: blocks, and work of run-time matrices. */
+/* Rows that matrices make before the other kernels of gradients run: sizes of backward_project and
+ * backward_unproject, and blocks of backward_products for run-time matrices. */
 #include "backward.h"
 
 #include "parts.h"
 
 enum {
-    GROUP = 64,             /* numbers that are made together, at most, */
-    TILE = 8,               /* and at least; */
-    WARPGROUP = 4,          /* warps */
-    BARRIERS = 128,         /* bytes */
-    STEP = 16,              /* of what they are products of */
-    STEP_INSTRUCTIONS = 50, /* of a warp, with 16 tokens; of a word of each of 32 lanes that is moved: */
+    GROUP = 64,     /* rows that are computed together, at most, */
+    TILE = 8,       /* and at least */
+    WARPGROUP = 4,  /* warps */
+    BARRIERS = 128, /* bytes */
+    STEP = 16,      /* numbers of the index that is summed over */
+    /* instructions of a warp for a step of 16 tokens; for moving a word in each lane: */
+    STEP_INSTRUCTIONS = 50,
     MOVED_INSTRUCTIONS = 10
 };
 
-/* Blocks of so many rows that have rows of a matrix; of those alone that launches are given. */
+/* Blocks of `rows` rows that contain rows of a matrix; given: of a matrix that is given at run time. */
 static int count_blocks(const fpa_plan *plan, int rows, bool given)
 {
     bool has[ROW_HEAD_MOST / TILE] = {false};
@@ -32,13 +34,13 @@ static int count_blocks(const fpa_plan *plan, int rows, bool given)
     return count;
 }
 
-/* Bytes of a block beside its tokens: parts of matrices being fetched, and results before they are stored. */
+/* Bytes of a block beside its tokens: the ring of matrices, barriers, and results before they are stored. */
 static int bytes_beside(const fpa_cuda_backward_plan *back)
 {
     return FPA_CUDA_MADE_RING + back->made_barriers + 16 * back->warps * FPA_CUDA_MADE_LEAVE;
 }
 
-/* Whether any of so many rows from the first one on is of a matrix, or a coordinate of a step of 16. */
+/* Whether some of `rows` rows from `first` on is a matrix's, or is a coordinate of step `step`. */
 static bool has_numbers(const fpa_plan *plan, int first, int rows, int step)
 {
     const fpa_row_head *made = &plan->made;
@@ -54,7 +56,7 @@ static bool has_numbers(const fpa_plan *plan, int first, int rows, int step)
     return false;
 }
 
-/* Steps of W with its coordinates, of 32 rows each. */
+/* The steps of W, of 32 rows each, if rows of coordinates are multiplied, too. */
 static int count_all_steps(const fpa_plan *plan)
 {
     const int steps = divide_up(head_width(plan->written), STEP);
@@ -65,13 +67,15 @@ static int count_all_steps(const fpa_plan *plan)
     return count;
 }
 
-/* Rows that are coordinates are moved, not multiplied, where that takes at most half of the instructions that products of them do. */
+/* Whether rows that are coordinates are moved instead of multiplied: if that takes at most half of the
+ * instructions of their products. */
 static bool moves(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
     const int by_matrix =
         divide_up(back->made_row_tiles, GROUP / TILE) * divide_up(head_width(plan->written), STEP);
     const int saved = (count_all_steps(plan) - by_matrix) * STEP_INSTRUCTIONS;
-    const int moved = divide_up(plan->made.width, 64) * STEP * MOVED_INSTRUCTIONS; /* 32 words at a time */
+    /* a word in each of 32 lanes at a time */
+    const int moved = divide_up(plan->made.width, 64) * STEP * MOVED_INSTRUCTIONS;
     return back->made_row_tiles > 0 && !plan->made.weighs && saved >= 2 * moved;
 }
 
@@ -86,7 +90,8 @@ static void plan_moved(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->made_tiles = two <= plan->target->shared_memory / 2 ? 2 : 1;
 }
 
-/* Blocks have all numbers of their tokens, and what they make of these; where rows are moved only what products are of, and a zero behind it. */
+/* A block holds x and rows of its tokens; if coordinates are moved, only the operands of products, and a zero
+ * after them. */
 void plan_backward_made(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     back->made_groups = plan->target->warpgroups && back->warps == WARPGROUP;
@@ -117,7 +122,8 @@ void fill_backward_made(const fpa_plan *plan, const fpa_cuda_backward_plan *back
     g->made_width = plan->made.width;
     g->made_tokens = tokens;
     g->made_operand =
-        round_up(given, GROUP) * round_up(rows, GROUP) * 4 * (plan->made.weighs ? 2 : 1); /* of keys, too */
+        /* keys have a W of their own */
+        round_up(given, GROUP) * round_up(rows, GROUP) * 4 * (plan->made.weighs ? 2 : 1);
     g->made_per_head = is_per_head(plan);
     g->made_sides = count_blocks(plan, FPA_CUDA_MADE_SIDE, true) *
                     divide_up(head_width(plan->written), FPA_CUDA_MADE_SIDE);

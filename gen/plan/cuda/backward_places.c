@@ -1,4 +1,4 @@
-/* Where operands of gradients' kernels lie in shared memory, and how far rows are apart there. */
+/* Addresses in shared memory, and pitches, of the operands of the kernels of gradients. */
 #include "backward.h"
 
 #include "gen/plan/plan.h"
@@ -14,7 +14,8 @@ static void choose_pitches(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     back->value_pitch = back->tile_pitch = cuda_odd_pitch(8 * back->value_tiles * element);
 }
 
-/* Keys and values, or queries and gradients of outputs, of two panels as they lie, so that loads run ahead. */
+/* backward_state of coordinates: keys and values, or queries and gradients of outputs, of two panels, so that
+ * loads run ahead. */
 static void place_coordinates_state(fpa_cuda_backward_plan *back)
 {
     fpa_cuda_memory *state = &back->state;
@@ -24,7 +25,8 @@ static void place_coordinates_state(fpa_cuda_backward_plan *back)
     state->size = round_up(state->gates + back->panel * 2, 16);
 }
 
-/* A block's own tokens; behind them a copy of the state, in the place of every second panel of others, and the panels between. */
+/* backward_queries and backward_keys of coordinates: a block's own tokens; then the copy of the state, whose
+ * place every second panel of others uses, and the other panels. */
 static void place_coordinates(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     fpa_cuda_memory *own = &back->own;
@@ -45,9 +47,10 @@ int backward_slabs(int width)
     return divide_up(width, SLAB_NUMBERS);
 }
 
-/* Both sides' tokens of two panels in slabs, of 64 numbers of each token, so that loads run ahead; behind them the copy of the state that products
- * read, outputs of a normalised head's queries, numbers beside tokens, the copy's last column, bounds of columns for both warpgroups, and sums of
- * warps. */
+/* Walks by warpgroups (backward_groups.cu.in): both sides' tokens of two panels, in slabs of 64 numbers a
+ * token, so that loads run ahead; then the copy of the state that products read, outputs of a normalised
+ * head's queries, numbers of tokens, the copy's normaliser column, bounds of columns of both warpgroups, and
+ * warps' sums. */
 static void place_slabs(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { NUMBERS = 1424, BOUNDS = 16 + 4 * 128, GROUPS = 2, WARPS = 8 };
@@ -69,7 +72,7 @@ int backward_boundary_bytes(const fpa_head *head)
     return features * (2 * head->dv + (head->normalize != FPA_NORMALIZE_NONE ? 4 : 0));
 }
 
-/* One side's tokens of some panels in slabs. */
+/* backward_state by warpgroups: one side's tokens of three panels, in slabs. */
 static void place_slabs_state(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { PLACES = 3 };
@@ -80,7 +83,8 @@ static void place_slabs_state(const fpa_plan *plan, fpa_cuda_backward_plan *back
     back->state.size = PLACES * (back->state.values + backward_slabs(plan->head->dv) * slab);
 }
 
-/* Panels of keys, or of queries, one after the other; values of two, so that loads run ahead. */
+/* backward_state of packed rows: a panel of keys, or queries, at a time; values of two panels, so that loads
+ * run ahead. */
 static void place_state(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     fpa_cuda_memory *state = &back->state;
@@ -90,8 +94,9 @@ static void place_state(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     state->size = round_up(state->gates + back->panel * 4, 16);
 }
 
-/* A block's own tokens, and sums of their rows' gradients; behind them in turn its raw vectors, tiles of a state, and the
- * other tokens of the chunk. */
+/* backward_queries and backward_keys of packed rows: a block's own tokens, and sums of their rows' gradients;
+ * then, in the same place one after the other, its raw vectors, tiles of a state, and the other tokens of the
+ * chunk. */
 void place_backward_own(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     const int rows = plan->cuda.rows->row_count;
@@ -105,7 +110,7 @@ void place_backward_own(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     own->keys = own->queries + 2 * back->panel * back->value_pitch;
     int size = own->keys + back->panel * back->raw_pitch;
     size = largest(size, own->raw + back->query_tokens * back->raw_pitch);
-    /* copies of sums are there as long as tiles are; at the end shares leave what values got, and totals */
+    /* copies of sums follow tiles; at the end shares store their sums for values, and totals, there */
     own->copies = own->tiles + back->shares * back->stages * back->group * CUDA_UNIT * back->tile_pitch;
     size = largest(size, own->copies + back->query_tokens / 16 * back->copies * 512);
     if (back->shares > 1)
@@ -113,7 +118,7 @@ void place_backward_own(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     own->size = size;
 }
 
-/* Tiles of a state lie where panels of others do later: as many are on their way as these leave room for. */
+/* Tiles of a state use the place of panels of others: as many stages as fit there. */
 void add_backward_stages(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { MOST = 4 };

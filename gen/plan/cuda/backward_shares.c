@@ -1,6 +1,7 @@
-/* Shares: several warps of backward_queries and backward_keys have the same 16 own tokens, each with some of the units of a state. What limits
- * these kernels is that a multiprocessor has few warps, since sums of all rows' gradients lie in shared memory; those of warps with the same
- * tokens are there once. Rows that features of several shares have are added up apart, and joined. */
+/* Shares: several warps of backward_queries and backward_keys have the same 16 own tokens, and process some
+ * of the units of a state each. Without them a multiprocessor runs few warps, since the sums of all rows'
+ * gradients fill its shared memory; warps with the same tokens share these sums. If features of several
+ * shares have the same row, the later share adds to a copy of its sums, and copies are added at the end. */
 #include "backward.h"
 #include "parts.h"
 
@@ -18,7 +19,7 @@ void allocate_backward_shares(const fpa_plan *plan, arena *memory, fpa_cuda_back
     back->copy_blocks = arena_array(memory, places, sizeof *back->copy_blocks);
 }
 
-/* Blocks of rows that features of a share have: of units' suffixes, and of factors of groups' prefixes. */
+/* Marks the blocks of rows that features of a share use: units' suffixes, and factors of groups' prefixes. */
 static void note_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back, int share, bool *noted)
 {
     const fpa_cuda_cells *cells = &back->cells;
@@ -37,7 +38,7 @@ static void note_blocks(const fpa_plan *plan, const fpa_cuda_backward_plan *back
         }
 }
 
-/* A block of rows that a share before has, too, has a copy of its sums. */
+/* A share has a copy of the sums of each block of rows that an earlier share uses, too. */
 static void place_shares(const fpa_plan *plan, fpa_cuda_backward_plan *back, bool *noted, bool *before)
 {
     const int blocks = count_row_blocks(plan);
@@ -55,8 +56,9 @@ static void place_shares(const fpa_plan *plan, fpa_cuda_backward_plan *back, boo
     }
 }
 
-/* What values get lives all along; beside it are dots of 16 own tokens and others with their gradients, or gradients of units' features, what units
- * have in common and the own values. By ptxas some heads keep up to 30 words in local memory. */
+/* Registers of a thread: sums of gradients of values throughout; beside them either dots of 16 own tokens and
+ * others with their gradients, or gradients of units' features, what units have in common, and the own
+ * values. ptxas keeps up to 30 words of some heads in local memory. */
 static int registers_needed(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
     enum {
@@ -93,8 +95,9 @@ static bool shares_fit(const fpa_plan *plan, fpa_cuda_backward_plan *back, int s
     return back->own.size <= bytes;
 }
 
-/* Where shares leave a thread half of its registers or less, dots of 32 others and slopes of 64 do not fit beside what values get: ptxas keeps up to
- * 43 words in local memory for sm_80 (decision 0200). GPUs with warpgroups have passes for most such heads. */
+/* If shares leave a thread at most 128 registers, dots of 32 others and slopes of 64 do not fit beside sums
+ * of values: ptxas keeps up to 43 words in local memory for sm_80 (decision 0200). On GPUs with warpgroups
+ * most such heads have passes. */
 static void shorten_pairs(const fpa_plan *plan, fpa_cuda_backward_plan *back, int blocks)
 {
     enum { HALF = 128, FEWEST_OTHERS = 16 };
@@ -105,7 +108,7 @@ static void shorten_pairs(const fpa_plan *plan, fpa_cuda_backward_plan *back, in
 
 void choose_backward_shares(const fpa_plan *plan, fpa_cuda_backward_plan *back, int blocks, int bytes)
 {
-    enum { FEWEST = 2 /* units in a tile: of a suffix, which is read once */ };
+    enum { FEWEST = 2 /* units of a tile: those of a suffix, which is read once */ };
     const fpa_cuda_backward_plan before = *back;
     if (!backward_packs_slices(plan, back) || back->warps != CUDA_WARPS || back->query_tiles > 1)
         return;

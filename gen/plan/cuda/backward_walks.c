@@ -1,4 +1,5 @@
-/* Panels of backward_state whose warps have features in cells: a block packs the rows that its own cells have, of pieces of 16 bytes. */
+/* Panels of backward_state if features are in cells: a block packs only the rows that its own cells use, from
+ * pieces of 16 bytes. */
 #include "backward.h"
 #include "parts.h"
 
@@ -9,7 +10,7 @@ bool backward_packs_slices(const fpa_plan *plan, const fpa_cuda_backward_plan *b
     return back->cells.used && !plan->projection_count && plan->cuda.rows->row_count <= BLOCKS * CELL;
 }
 
-/* Which coordinate a row of cells is, with or without a weight; -1: one of ones or zeros, or none. */
+/* The coordinate of a row, weighted or not; -1: the row of ones or zeros, or none. */
 static int coordinate_of(const fpa_plan *plan, int row)
 {
     const fpa_cuda_rows *rows = plan->cuda.rows;
@@ -19,7 +20,8 @@ static int coordinate_of(const fpa_plan *plan, int row)
     return row < plan->head->d ? row : -1;
 }
 
-/* What cells first..end-1 have: blocks of 8 rows that are suffixes, and pieces of a token's numbers. */
+/* Counts what cells first .. end - 1 use: blocks of 8 rows that are suffixes, and pieces of a token's
+ * numbers. */
 static void count_rows(const fpa_plan *plan, const fpa_cuda_cells *cells, int first, int end, int *suffixes,
                        int *pieces)
 {
@@ -40,7 +42,7 @@ static void count_rows(const fpa_plan *plan, const fpa_cuda_cells *cells, int fi
         *suffixes += suffix[i], *pieces += piece[i];
 }
 
-/* Of the block that has most of them. */
+/* The largest counts of all blocks. */
 static void count_slices(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     const int prefixes = 2 * back->warps * plan->cuda.rows->warp_units;
@@ -54,7 +56,8 @@ static void count_slices(const fpa_plan *plan, fpa_cuda_backward_plan *back)
     }
 }
 
-/* Rows of suffixes and prefixes; pieces of tokens, the first one of ones; a block's columns of values, of two panels. */
+/* Addresses: rows of suffixes and prefixes; pieces of tokens, the first one of ones; a block's columns of
+ * values, of two panels. */
 static void place_slices(const fpa_plan *plan, fpa_cuda_backward_plan *back, int panel)
 {
     const int element = plan->cuda.rows->element;
@@ -70,7 +73,7 @@ static void place_slices(const fpa_plan *plan, fpa_cuda_backward_plan *back, int
     state->size = round_up(state->gates + panel * 4, 16);
 }
 
-/* Long panels, unless short ones leave room for more of the blocks that registers do. */
+/* Long panels, unless short ones leave room for more blocks and registers allow these. */
 void place_backward_slices(const fpa_plan *plan, fpa_cuda_backward_plan *back)
 {
     enum { LONG = 64, SHORT = 32 };

@@ -7,11 +7,11 @@
 #include "machine/cuda_backward.h"
 #include "parts.h"
 
-/* Dots, scores' gradients, the kernel and its slopes, of 16 own tokens and 16 others; what rows get is read, added to and written once
- * for a span of others. Counted in the emitted loops. */
+/* Instructions for 16 own tokens and 16 others: dots, gradients of scores, the kernel and its slopes; sums of
+ * rows are read, added to and written once for a span of others. Counted in the emitted loops. */
 static double count_pair(const fpa_plan *plan, const fpa_cuda_backward_plan *back, bool keys)
 {
-    enum { A_NUMBER = 8 /* of a lane */ };
+    enum { A_NUMBER = 8 /* pairs of a lane */ };
     const fpa_cuda_rows *rows = plan->cuda.rows;
     const double pairs = back->pairs / 16.0, span = back->span / 16.0;
     double sum = back->value_tiles / 2.0 * (3 + 2 / pairs), factors = 2;
@@ -27,7 +27,7 @@ static double count_pair(const fpa_plan *plan, const fpa_cuda_backward_plan *bac
     return sum + (keys ? 4 + 1.5 * back->sides.tiles : 0);
 }
 
-/* Of a unit and 16 own tokens: gradients of its features, contracted; what values get. */
+/* Instructions for a unit and 16 own tokens: gradients of its features, contraction, gradients of values. */
 static double count_unit(const fpa_plan *plan, const fpa_cuda_backward_plan *back, bool keys)
 {
     enum { CELLS = 40, A_PREFIX = 4, ANY = 60 /* a factor */ };
@@ -37,7 +37,8 @@ static double count_unit(const fpa_plan *plan, const fpa_cuda_backward_plan *bac
     return read + contracted + (keys ? 12 + back->sides.tiles * (1 + 0.5 / back->query_tiles) : 0);
 }
 
-/* Of a warp and 16 tokens that a state gets, whose block packs its cells' rows: all but features and their products. */
+/* Instructions of a warp of backward_state for 16 tokens, without features and their products, if a block
+ * packs its cells' rows. */
 static double count_slice(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
     enum { A_PANEL = 25, A_PIECE = 4, A_SUFFIX = 6, A_FACTOR = 7, A_PREFIX = 8, LANES = 128 / 16 };
@@ -47,7 +48,7 @@ static double count_slice(const fpa_plan *plan, const fpa_cuda_backward_plan *ba
            A_SUFFIX * back->walk_suffixes + prefix * rows->warp_units / 2;
 }
 
-/* Of a unit and 16 tokens that a state gets; its warps' blocks pack their cells' rows, or all. */
+/* Instructions of backward_state for a unit and 16 tokens; a block packs its cells' rows, or all rows. */
 static double count_walk(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
     enum { FEATURES = 6 };
@@ -85,7 +86,8 @@ static double pair_products(const fpa_plan *plan)
     return sum;
 }
 
-/* Of a sequence by passes where chunks have none. */
+/* The length from which the chunked form is faster; pairs of the parallel form are those of passes if only
+ * that form has passes. */
 static int64_t find_crossover(const fpa_plan *plan, const cuda_backward_counts *counts)
 {
     const double chunked = cuda_backward_crossover(counts, plan->chunk);

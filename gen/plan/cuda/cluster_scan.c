@@ -10,8 +10,8 @@
 enum {
     MOST_SUMS = 128, /* of the state and of o, that a thread can hold beside scores */
     SLAB = 64 * 128, /* bytes of 64 numbers of 64 tokens */
-    GATE_BYTES =
-        128 * 10 + 64 * 2 + 16, /* a token: sum in two parts, and a factor; a factor a key of one half; the span's */
+    GATE_BYTES = 128 * 10 + 64 * 2 +
+                 16, /* a token: sum in two parts, and a factor; a factor a key of one half; the span's */
     STATE_BARRIERS = 2 * 4 * 8, /* bytes: one barrier for each piece of each warp's sums */
     CUT_BYTES = 32,             /* where the share of a cluster begins and ends */
     SPAN_BYTES = 16,            /* the description of a span */
@@ -27,7 +27,8 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     const int copy = in->rows->features * 16 * columns;
     scan->at_outputs = 2 * scan->spans * half;
     scan->at_matrix = scan->at_outputs + (scan->outputs_apart ? (scan->makes ? 1 : 2) * SLAB : 0);
-    scan->at_ones = scan->at_matrix + scan->matrix_parts * slabs * SLAB; /* after all values: their operands add a distance */
+    /* after all values: their operands add a distance */
+    scan->at_ones = scan->at_matrix + scan->matrix_parts * slabs * SLAB;
     scan->at_copies = scan->at_ones + ones;
     scan->at_state = scan->at_copies + scan->copies * copy;
     scan->at_gates = scan->at_state + 2 * copy;

@@ -29,7 +29,7 @@ typedef struct fpa_cluster_scan {
     int matrix_parts; /* of the matrix, 16 bits each */
     int gate_bytes;   /* sums and decays of a span's log-gates; 0: no gate */
     int key_registers, query_registers, make_registers, fetch_registers; /* a thread of each warpgroup */
-    int sequence_key_registers, sequence_fetch_registers; /* the same in NAME_sequence_scan */
+    int sequence_key_registers, sequence_fetch_registers;                /* the same in NAME_sequence_scan */
     int at_ones, at_outputs, at_copies, at_state, at_gates, at_barriers, at_mapped, at_looked, at_edges;
     int at_matrix, at_turns, at_positions;
     int bytes;                             /* of shared memory */

@@ -10,8 +10,8 @@
 
 enum { ONES_BYTES = 2048 }; /* a slab of 16 tokens: the column of ones, then zeros */
 
-/* Operands of warpgroups lie in slabs of 64 numbers a token, from multiples of 1024 bytes on: queries, keys
- * and values, in as many stages. Without a mask a launch has either queries or keys. */
+/* Addresses in shared memory. wgmma operands are slabs of 64 numbers a token, at multiples of 1024 bytes:
+ * queries, keys and values, in as many stages. Without a mask a launch has either queries or keys. */
 static void place(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
 {
     fpa_cuda_memory *memory = &pass->memory;
@@ -26,7 +26,8 @@ static void place(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_f
     memory->queries = memory->edge + 16;
     memory->raw = 0;
     memory->gates = memory->queries;
-    memory->size = memory->gates + gate * split->panel * 16 + 1024; /* to begin at a multiple */
+    /* the kernel rounds the first address up to a multiple of 1024 */
+    memory->size = memory->gates + gate * split->panel * 16 + 1024;
 }
 
 static bool blocks_fit(const fpa_plan *plan, const fpa_fused_pass *pass, int blocks)
@@ -36,20 +37,20 @@ static bool blocks_fit(const fpa_plan *plan, const fpa_fused_pass *pass, int blo
 
 enum {
     SIDES = 2,
-    THREAD_REGISTERS = 168, /* of three warpgroups; 128 of twice two */
+    THREAD_REGISTERS = 168, /* registers of a thread of three warpgroups; of two blocks of two warpgroups: */
     SHARED_REGISTERS = 128,
     MOST_REGISTERS = 240,
-    WALKING = 96, /* beside sums of the state: of o, scores, operands */
-    SPILT = 8,    /* registers of a warpgroup that computes coordinates which may spill */
-    OWN_STATE = 72,
-    OWN_KEYS = 136, /* sums of a state beside which keys' coordinates are made, in so many registers */
-    TURNING = 48,   /* beside what 8 rows of a position need */
+    WALKING = 96,   /* registers beside sums of the state: sums of o, scores, operands */
+    SPILT = 8,      /* registers that a thread which computes coordinates may spill */
+    OWN_STATE = 72, /* sums of a state beside which a thread can make keys' coordinates, */
+    OWN_KEYS = 136, /* in this many registers */
+    TURNING = 48,   /* registers beside what the angles of 8 rows need */
     SLAB_BYTES = 1024,
 };
 
-/* Places in shared memory: buffers for the coordinates of 64 tokens of a side; values of two panels, where o is
- * put together, too; q and k as given, with the matrices or positions that they need; the copy of the state, whose
- * sums are in registers. */
+/* Addresses in shared memory: buffers for the coordinates of 64 tokens of a side; values of two panels, where
+ * o is assembled, too; q and k as given, with the matrices or positions that they need; the copy of the
+ * state, whose sums are in registers. */
 static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split, int given_bytes,
                          int kept_bytes, fpa_fused_pass *pass)
 {
@@ -64,10 +65,12 @@ static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split
     memory->tiles = pass->matrices + (int)round_up(kept_bytes, SLAB_BYTES);
     memory->edge = (int)round_up(memory->tiles + in->rows->features * 16 * split->columns.all, SLAB_BYTES);
     memory->queries = memory->gates = memory->edge + 16 + (2 * pass->places + pass->own) * 8;
-    memory->size = memory->queries + SLAB_BYTES; /* to begin at a multiple */
+    /* the kernel rounds the first address up to a multiple of 1024 */
+    memory->size = memory->queries + SLAB_BYTES;
 }
 
-/* Of so many for a thread on average: those that walk have the sums. */
+/* Divides `average` registers a thread: the warpgroup that holds the state gets what its sums need, the
+ * others the rest. */
 static void share_lifted_registers(const fpa_cuda_inputs *in, const fpa_split_panel *split, int average,
                                    fpa_fused_pass *pass)
 {
@@ -76,7 +79,8 @@ static void share_lifted_registers(const fpa_cuda_inputs *in, const fpa_split_pa
     pass->lifter_registers = ((pass->lifters + 1) * average - pass->walker_registers) / pass->lifters / 8 * 8;
 }
 
-/* Places for both sides' coordinates, of one that makes all of them one more where there is room: then it has one to fill while the walk reads two. */
+/* Buffers for coordinates: one a side, and one more if a single warpgroup makes both sides and there is room:
+ * then it can fill one while the main warpgroup reads two. */
 static bool place_made(const fpa_cuda_inputs *in, const fpa_split_panel *split, int matrix_bytes,
                        fpa_fused_pass *pass)
 {
@@ -114,7 +118,8 @@ static bool can_own(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa
     return pass->own;
 }
 
-/* Others make what the walk reads as NAME_lift_rows does by warpgroups: one, of two blocks a multiprocessor, or two. */
+/* Whether other warpgroups can make coordinates as the warpgroup version of NAME_lift_rows does: one, with
+ * two blocks a multiprocessor, or two. */
 static bool can_multiply(const fpa_cuda_inputs *in, const fpa_split_panel *split, fpa_fused_pass *pass)
 {
     const fpa_plan *plan = in->plan;
@@ -167,9 +172,9 @@ static bool can_lift(const fpa_cuda_inputs *in, const fpa_split_panel *split, fp
            pass->walker_registers <= MOST_REGISTERS && fused_fits(plan, pass);
 }
 
-/* As many panels on their way as leave room for two blocks a multiprocessor, which reach the bandwidth; more
- * blocks have no registers for sums, scores and operands on their way; without a mask there are no scores, and
- * three blocks. The state is there twice where its sums leave registers for a second address, and changes. */
+/* As many stages as leave room for two blocks a multiprocessor, which reach the memory's bandwidth; more
+ * blocks would have no registers for sums, scores and operands. Without a mask there are no scores: three
+ * blocks. Two copies of the state, alternately, if the state's sums leave registers for a second address. */
 const char *plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan)
 {
     fpa_fused_pass *pass = plan;

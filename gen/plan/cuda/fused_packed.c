@@ -10,35 +10,37 @@
 #include "work.h"
 
 enum {
-    SLAB = 128 * FUSED_TOKENS,      /* bytes of 64 numbers of a panel's tokens */
-    ONES = 16 * 128,                /* by which values become z, where they fill their slab: behind them */
-    GATES = 14 * FUSED_TOKENS + 16, /* sums, what keys keep, what is left of the state */
-    NORMS = 2 * 16, /* the largest ones of each 16 tokens' queries and keys, beside a window */
-    PART = 80,      /* what a block knows of its part of the work */
-    EDGE = 4,       /* and of each panel's values */
+    SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
+    ONES = 16 * 128,           /* the column of ones, after all values, if values fill their slabs */
+    /* bytes: sums of log-gates, decays of keys, of queries and of the state */
+    GATES = 14 * FUSED_TOKENS + 16,
+    NORMS = 2 * 16, /* bytes: largest |q|^2 and |k|^2 of each 16 tokens, beside a window */
+    PART = 80,      /* bytes of struct fused_part */
+    EDGE = 4,       /* bytes a stage: the last panel with values that are not finite */
     LEAST_EDGES = 4,
-    FACTORS = 256,          /* of gates of segments */
-    FEW_SUMS = 108,         /* registers of a thread for sums: there is room for more in other warpgroups */
-    MOST_SUMS_OF_ONE = 144, /* of one warpgroup of keys */
-    MOST_SUMS_OF_TWO = 128, /* and of two */
-    SLAB_COLUMNS = 8,       /* tiles of 8: where a block has more, its values take two slabs */
+    FACTORS = 256,          /* bytes: decays of segments */
+    FEW_SUMS = 108,         /* sums of a thread that leave registers for other warpgroups */
+    MOST_SUMS_OF_ONE = 144, /* sums of a thread, with one warpgroup of keys */
+    MOST_SUMS_OF_TWO = 128, /* and with two */
+    SLAB_COLUMNS = 8,       /* tiles of 8 columns; if a block has more, its values take two slabs */
     MOST_FACTORS = 4,
     THREE_PACK = 40,
     THREE_KEYS = 152,
-    THREE_QUERIES = 96, /* registers, where three warpgroups have queries */
+    THREE_QUERIES = 96, /* registers, if three warpgroups have queries */
     THREE_TOTALS = 64,
-    LEAST_PANELS = 2,       /* that three warpgroups of queries see beside a window */
-    LEAST_REGISTERS = 24,   /* of a warpgroup that does nothing */
-    OTHERS_OF_QUERIES = 44, /* weights of 32 keys and of the next ones, dots, addresses */
-    OTHERS_OF_KEYS = 12,    /* registers of a thread that adds up keys: addresses, counters */
-    MOST_SUMS_OF_BOTH = 72, /* of the state and of o: with more nothing is known to be gained, and */
-    /* tiles of features of such a block: its products for keys, queries and copies follow one another, so that with
-     * three tiles it is slower (docs/decisions/0134-two-blocks-of-packed-rows.md) */
+    LEAST_PANELS = 2,       /* panels beside the state from which on three warpgroups have queries */
+    LEAST_REGISTERS = 24,   /* of a warpgroup without a task */
+    OTHERS_OF_QUERIES = 44, /* registers: weights of 32 keys and of the next 32, dots, addresses */
+    OTHERS_OF_KEYS = 12,    /* registers of a thread that adds keys: addresses, counters */
+    MOST_SUMS_OF_BOTH = 72, /* sums of the state and of o in one warpgroup: no gain was measured with more */
+    /* tiles of features of such a block: its products for keys, queries and copies follow one another, so
+     * with three tiles it is slower (docs/decisions/0134-two-blocks-of-packed-rows.md) */
     MOST_TILES_OF_BOTH = 2,
-    /* and of one that has queries, too: features and factors of a group of products and of the next one */
+    /* registers of a thread that has keys and queries: features and factors of a group of products and of the
+     * next one */
     OTHERS_OF_BOTH = 48,
-    NARROW = 32,      /* bytes that the copy engine can swizzle */
-    BLOCK_OWN = 1024, /* bytes of a multiprocessor, for each block */
+    NARROW = 32,      /* smallest row that the copy engine can swizzle, bytes */
+    BLOCK_OWN = 1024, /* shared memory that the GPU reserves for each block */
 };
 
 /* ---- rows ---- */
@@ -66,11 +68,12 @@ static bool keeps_coordinates(const fpa_plan *plan)
     return false;
 }
 
-/* Rows of all matrices follow each other: together they are one matrix. */
+/* Numbers packed rows. Rows of all matrices are consecutive, so together they are one matrix. */
 static void place_rows(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     const fpa_plan *plan = in->plan;
-    fused->coordinates = keeps_coordinates(plan) || plan->written->window; /* by which exponents are found */
+    /* exponents are dot products of coordinates */
+    fused->coordinates = keeps_coordinates(plan) || plan->written->window;
     fused->row_base = fused->coordinates ? 0 : round_up(plan->head->d, 16);
     fused->rows = in->rows->row_count - fused->row_base;
     for (int i = 0; i < plan->projection_count; i++)
@@ -81,7 +84,7 @@ static void place_rows(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     const int rows = round_up(fused->projected, 8);
     fused->matrix_parts = divide_up(rows, FUSED_MATRIX_ROWS);
     fused->matrix_rows = round_up(divide_up(rows, fused->matrix_parts), 8);
-    fused->rows += rows - fused->projected; /* rows are stored by 8 */
+    fused->rows += rows - fused->projected; /* rows are stored 8 at a time */
 }
 
 /* ---- warpgroups ---- */
@@ -96,10 +99,11 @@ int fused_packed_columns(const fpa_plan *plan, const fpa_cuda_rows *rows)
     return MOST_SUMS_OF_ONE / (4 * count_tiles(rows)) - (plan->head->normalize != FPA_NORMALIZE_NONE);
 }
 
-/* Beside a window queries wait for exponentials, dots and products by turns: where they see two panels or more, three warpgroups of fewer
- * registers each wait less than two (docs/decisions/0095-exponents-without-an-m.md, 0101-who-packs-and-who-is-idle.md,
- * 0175-what-queries-beside-a-window-wait-for.md). They have their sums and, of
- * 16 queries, rows of what exponents and other dots are products of. */
+/* Whether three warpgroups have queries, beside a window. Queries wait for exponentials, dots and products in
+ * turn: if they see two panels or more, three warpgroups of fewer registers each wait less than two
+ * (docs/decisions/0095-exponents-without-an-m.md, 0101-who-packs-and-who-is-idle.md,
+ * 0175-what-queries-beside-a-window-wait-for.md). A thread has its sums and, of 16 queries, the rows of which
+ * exponents and other dots are products. */
 static bool wants_three(const fpa_cuda_inputs *in, const fpa_fused_packed *fused, int tiles)
 {
     const int sums = 4 * in->columns->all, dots = in->rows->dot_steps, given = (in->plan->head->d + 15) / 16;
@@ -116,26 +120,28 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     fused->query_groups = wants_three(in, fused, tiles) ? 3 : 3 - fused->key_groups;
     fused->key_tiles = divide_up(tiles, fused->key_groups);
     fused->total_parts = one && !in->plan->head->gate ? 2 : 1;
-    /* sums of two warpgroups and of wide blocks leave no room for what else they hold: products are serialised */
+    /* with two warpgroups and wide blocks, sums leave no registers for the rest: ptxas would serialise
+     * products */
     return one || (in->columns->tiles <= SLAB_COLUMNS && 4 * columns * fused->key_tiles <= MOST_SUMS_OF_TWO);
 }
 
-/* How many tiles' products are begun together, two or one: beside the sums, each needs two buffers for features
- * and one for each factor, of 4 registers. */
+/* The number of tiles whose products are one commit group, two or one: beside the sums, each tile needs two
+ * buffers for features and one for each factor, of 4 registers. */
 static int two_if_room(const fpa_cuda_inputs *in, const fpa_fused_packed *fused, int registers)
 {
     const int sums = 4 * in->columns->all * fused->key_tiles, places = 2 + in->rows->factors;
     return sums + 2 * 4 * places <= registers - OTHERS_OF_KEYS ? 2 : 1;
 }
 
-/* Units of queries' features whose products are begun together: sums of wide blocks leave less room. */
+/* The number of units of queries' features whose products are one commit group: sums of wide blocks leave
+ * fewer registers. */
 static int query_units(const fpa_cuda_inputs *in)
 {
     const int columns = in->columns->all;
     return columns > 12 ? 1 : columns > SLAB_COLUMNS + 1 || in->plan->head->gate ? 2 : 3;
 }
 
-/* 480 for a thread of each of five warpgroups: 96, as they begin, of which there may be no more. */
+/* Five warpgroups share 480 registers a thread: 96 each at launch, and no more. */
 static void share_among_five(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     const int together = two_if_room(in, fused, THREE_KEYS);
@@ -143,7 +149,7 @@ static void share_among_five(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     fused->totals = (fpa_fused_share){THREE_TOTALS, THREE_KEYS, LEAST_REGISTERS, together, 0};
 }
 
-/* 256 for a thread of each of two warpgroups: two blocks on a multiprocessor. */
+/* Two warpgroups share 256 registers a thread: two blocks a multiprocessor. */
 static void share_between_two(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     const int pack = in->plan->projection_count || in->plan->written->lift ? 72 : 56, both = 256 - pack;
@@ -151,8 +157,8 @@ static void share_between_two(const fpa_cuda_inputs *in, fpa_fused_packed *fused
     fused->totals = (fpa_fused_share){pack, both, both, two_if_room(in, fused, both), 0};
 }
 
-/* A multiprocessor's 65,536 registers are 512 for a thread of each warpgroup. What packers and queries have
- * of them decides how many loads they have on their way. */
+/* Four warpgroups share 512 registers a thread, a multiprocessor's 65,536. Those of packing and querying
+ * threads limit how many loads they have in flight. */
 static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     const bool gate = in->plan->head->gate;
@@ -169,7 +175,7 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     const int pack = few ? 72 : in->plan->projection_count ? 64 : 56, key = 256 - pack;
     const int most = few && fused->key_tiles == 3 ? 3 : fused->key_tiles < 2 ? 1 : 2;
     const int together = in->columns->tiles > SLAB_COLUMNS && most == 2 ? two_if_room(in, fused, key) : most;
-    /* beside a window queries have weights of keys, too */
+    /* beside a window queries also hold weights of keys */
     fused->walk = !fused->near_panels ? (fpa_fused_share){pack, key, 128, together, query_units(in)}
                   : few               ? (fpa_fused_share){56, 168, 144, together, 2}
                                       : (fpa_fused_share){pack, key, 128, together, 1};
@@ -178,7 +184,7 @@ static void share_registers(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 
 /* ---- shared memory ---- */
 
-/* Rows of a box: of 32 bytes where these hold a vector. Who makes coordinates reads whole slabs. */
+/* Bytes of a row of raw vectors: 32 if they hold a vector. Making coordinates reads whole slabs. */
 static int raw_row(const fpa_fused_packed *fused)
 {
     return !fused->lifts && fused->vector <= NARROW / 2 ? NARROW : SLAB / FUSED_TOKENS;
@@ -209,7 +215,7 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     fused->at_panels =
         fused->at_copies + fused->copies * fused->key_groups * fused->key_tiles * 64 * 16 * columns->all;
     fused->at_barriers = fused->at_panels + panels * fused->panel_bytes;
-    const int near = fused->near_panels > 0; /* then values are free when rows are */
+    const int near = fused->near_panels > 0; /* then values are released with rows */
     const int barriers = 2 * panels + (2 - near) * values + FUSED_COPIES +
                          largest(fused->query_groups, FUSED_COPIES) + raw_stages + near +
                          (fused->tasks ? raw_stages / 2 : 0);
@@ -219,8 +225,8 @@ static bool place(const fpa_cuda_inputs *in, int panels, int values, int raw_sta
     return fused->blocks * (fused->bytes + BLOCK_OWN) <= plan->target->shared_memory + BLOCK_OWN;
 }
 
-/* More values than raw vectors: of totals, keys of the next panel are not fetched before a panel's values are
- * free, and meanwhile the panel between shall be packed. */
+/* Stages: {panels, values, raw vectors}. More values than raw vectors: in totals, keys of the next panel are
+ * not fetched before a panel's values are free, and the panel in between should be packed meanwhile. */
 static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     static const int sizes[][3] = {{4, 6, 4}, {4, 5, 4}, {3, 5, 4}, {3, 4, 3},
@@ -231,12 +237,14 @@ static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     return false;
 }
 
-/* Beside a window two warpgroups of queries are at panels that follow each other, and some more are on their way. */
+/* Stages beside a window: the panels that consecutive panels of queries see, and some more in flight:
+ * {panels, raw vectors}. */
 static bool choose_near_places(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     static const int more[][2] = {{4, 4}, {3, 4}, {2, 4}, {2, 2}};
     for (size_t i = 0; i < sizeof more / sizeof *more; i++) {
-        const int panels = round_up(fused->near_panels + more[i][0], 2); /* two that pack take turns */
+        /* even, since two packing warpgroups alternate */
+        const int panels = round_up(fused->near_panels + more[i][0], 2);
         if (place(in, panels, panels, more[i][1], fused))
             return true;
     }
@@ -248,9 +256,9 @@ static bool find_places(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     return fused->near_panels ? choose_near_places(in, fused) : choose_places(in, fused);
 }
 
-/* ---- coordinates that are made where rows are packed ---- */
+/* ---- coordinates that the packing warpgroup makes ---- */
 
-/* Rows are stored by 8, and dots read 16 of them at a time. */
+/* Rows are stored 8 at a time, and dots read 16 at a time. */
 static bool has_whole_rows(const fpa_lift *lift)
 {
     int rows = 0;
@@ -262,8 +270,9 @@ static bool has_whole_rows(const fpa_lift *lift)
     return rows % 16 == 0;
 }
 
-/* Of constant matrices, of q and k that boxes fetch, unmasked, and of all values in one block, so that none is made twice; products of both sides are what a thread that
- * packs has registers for. */
+/* Whether the packing warpgroup can make coordinates: from constant matrices, q and k that boxes can fetch,
+ * no mask of keys, all values in one block, so that coordinates are made once, and registers for products of
+ * both sides. */
 static bool can_lift(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     const fpa_plan *plan = in->plan;
@@ -276,7 +285,8 @@ static bool can_lift(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     return lift_pair_registers(plan, &sizes) <= fused->walk.pack_registers;
 }
 
-/* Of q and k as they are given, where coordinates can be made of these and there is room for that; else of coordinates. */
+/* Addresses for q and k as given, if coordinates can be made from these and there is room for that; else for
+ * coordinates. */
 static bool place_vectors(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     fused->lifts = can_lift(in, fused);
@@ -290,7 +300,8 @@ static bool place_vectors(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 
 /* ---- one warpgroup or several ---- */
 
-/* Sums of the state and of o, and what both tasks have beside them, in one warpgroup's registers. */
+/* Whether one warpgroup's registers hold the sums of the state and of o, and what both tasks need beside
+ * them. */
 static bool has_registers_for_both(const fpa_cuda_inputs *in, const fpa_fused_packed *fused)
 {
     const int tiles = count_tiles(in->rows), sums = 4 * in->columns->all * (tiles + 1);
@@ -299,7 +310,8 @@ static bool has_registers_for_both(const fpa_cuda_inputs *in, const fpa_fused_pa
            sums + OTHERS_OF_BOTH <= fused->walk.key_registers;
 }
 
-/* Two blocks on a multiprocessor, each with one warpgroup that holds the state and reads it. */
+/* Plans two blocks a multiprocessor, each with one warpgroup that holds the state and reads it; false if they
+ * do not fit. */
 static bool join(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
 {
     share_between_two(in, fused);
@@ -325,7 +337,7 @@ static bool set_apart(const fpa_cuda_inputs *in, fpa_fused_packed *fused)
     return place_vectors(in, fused);
 }
 
-/* Whether a pass on coordinates as they lie, which takes less, is there. */
+/* Whether a one-pass kernel on coordinates as stored in memory suits, which takes less time. */
 static bool reads_coordinates(const fpa_cuda_inputs *in)
 {
     const fpa_fused_pass *panel = in->suited[FUSED_PANEL].plan;
@@ -340,7 +352,8 @@ static bool has_room_for_ones(const fpa_cuda_inputs *in)
            in->columns->tiles % SLAB_COLUMNS;
 }
 
-/* Exponents are products of packed rows: queries are multiplied by the head's scale there. */
+/* Why a head with a window does not suit: exponents are dots of packed rows, in which queries are multiplied
+ * by the head's scale. */
 static const char *refuse_window(const fpa_plan *plan)
 {
     int exponent;
@@ -376,7 +389,7 @@ const char *plan_fused_packed(const fpa_cuda_inputs *in, void *made)
     fused->tasks = has_tasks(in, fused);
     if (!join(in, fused) && !set_apart(in, fused))
         return "copies of its state and packed rows do not fit into shared memory";
-    /* places for vectors and packed rows belong to them by turns */
+    /* two packing warpgroups alternate stages of raw vectors and packed rows */
     fused->total_packers =
         fused->query_groups && fused->raw_stages % 2 == 0 && fused->panels % 2 == 0 ? 2 : 1;
     plan_fused_packed_slots(plan, in->rows, in->memory, fused);
@@ -384,9 +397,9 @@ const char *plan_fused_packed(const fpa_cuda_inputs *in, void *made)
     return NULL;
 }
 
-/* ---- what others see of it ---- */
+/* ---- plan, geometry and fields ---- */
 
-/* What the warpgroups of a block do, with queries and for totals of segments. */
+/* Prints the tasks of a block's warpgroups, with queries and for totals of segments. */
 void print_fused_packed(FILE *out, const fpa_plan *plan)
 {
     const fpa_fused_packed *fused = plan->cuda.fused_packed;

@@ -1,6 +1,8 @@
-/* plan_fused_packed_queries: how queries of the one-pass kernel come by features. A factor of a unit's sixteen features is a *fragment*, of sixteen
- * packed rows: one row, rows that follow each other, halves of 8 rows of fragments that are there, or any, which are looked up in a table. Units
- * take their turn as their fragments come; fragments are fetched a group of units before its products, into few places. */
+/* plan_fused_packed_queries: how queries of fused_packed form features. A factor of a unit's sixteen features
+ * is a *fragment* of sixteen packed rows: one row, consecutive rows, two halves of 8 rows of other fragments,
+ * or arbitrary rows, which are looked up in a table. Units are ordered such that those whose fragments have
+ * been fetched come first; fragments are fetched a group of units before its products, into few registers
+ * (places). */
 #include <string.h>
 
 #include "fused_packed.h"
@@ -37,7 +39,8 @@ static int first_slot(const planner *p, int unit)
     return -1;
 }
 
-/* Slots without a feature are zero by the state: their rows are any. */
+/* The rows of factor l of a unit. Slots without a feature get the rows of one that has: the copy of the state
+ * is zero there. */
 static void find_rows(const planner *p, int unit, int l, int row[CUDA_UNIT])
 {
     const int some = first_slot(p, unit);
@@ -55,7 +58,7 @@ static int find_fragment(const fpa_fused_queries *q, const int row[CUDA_UNIT])
     return -1;
 }
 
-/* The first fragment that has these 8 rows, and as which half; false: none has. */
+/* Finds the first fragment one of whose halves has these 8 rows; false: none has. */
 static bool find_half(const fpa_fused_queries *q, const int row[HALF], int *fragment, int *half)
 {
     for (int j = 0; j < q->fragments; j++)
@@ -82,7 +85,7 @@ static bool goes_by(const int row[CUDA_UNIT], int step)
     return true;
 }
 
-/* Its number. */
+/* Adds a fragment unless it exists; returns its number. */
 static int add_fragment(fpa_fused_queries *q, const fpa_fused_fragment *rows)
 {
     const int there = find_fragment(q, rows->row);
@@ -126,7 +129,7 @@ static void add_unit(planner *p, int unit)
     }
 }
 
-/* Units that have features: what has all of its rows already is not left for later. */
+/* Orders units that have features: after each one, those all of whose rows have been fetched. */
 static void order_units(planner *p)
 {
     const int units = p->fused->slots / CUDA_UNIT;
@@ -142,7 +145,7 @@ static void order_units(planner *p)
 
 /* ---- places ---- */
 
-/* What is fetched for a factor: one or two fragments. */
+/* Lists what is fetched for a factor: one fragment, or the two whose halves it is. */
 static int list_fetched(const planner *p, int factor, int fragment[2])
 {
     const fpa_fused_queries *q = p->queries;
@@ -161,7 +164,7 @@ static bool is_listed(const int *list, int count, int item)
     return false;
 }
 
-/* Factors before those of unit n of the order. */
+/* The number of factors of the first n units of the order. */
 static int factors_before(const planner *p, int n)
 {
     return (n < p->queries->units ? n : p->queries->units) * p->rows->factors;
@@ -181,7 +184,7 @@ static int list_group(const planner *p, int g, int *list, int count)
     return count;
 }
 
-/* As many as two groups need. */
+/* The number of places: two consecutive groups need their fragments at once. */
 static int count_places(const planner *p, int *list)
 {
     int most = 0;
@@ -190,7 +193,7 @@ static int count_places(const planner *p, int *list)
     return most;
 }
 
-/* The first unit of the order, from one on, that needs a fragment. */
+/* The first unit of the order, from `from` on, that needs a fragment. */
 static int next_use(const planner *p, int fragment, int from)
 {
     for (int i = factors_before(p, from); i < p->queries->factors; i++) {
@@ -201,7 +204,8 @@ static int next_use(const planner *p, int fragment, int from)
     return p->queries->units;
 }
 
-/* For group g, while fragments of the group before are still needed: what is needed last gives its place away. */
+/* Chooses a place for a fragment of group g: a free one, or the one whose fragment is needed latest by units
+ * from group g - 1 on. */
 static int find_place(const planner *p, int g)
 {
     const int from = largest(g - 1, 0) * p->together;
@@ -243,7 +247,7 @@ static void read_group(const planner *p, int g)
     }
 }
 
-/* list: room for all fragments. */
+/* Assigns places to fragments, group by group; list: has room for all fragments. */
 static void place_fragments(planner *p, int *list)
 {
     fpa_fused_queries *q = p->queries;

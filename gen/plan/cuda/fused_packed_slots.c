@@ -1,8 +1,7 @@
-/* plan_fused_packed_slots: the order in which the one-pass kernel has features. Sixteen that differ in one
- * factor only, by consecutive rows, are a unit: its other factors are one row each, and units of the same
- * rows fetch them once. Products of sixteen rows with each other make units whose last factor is these rows,
- * in order.
- */
+/* plan_fused_packed_slots: the order of features in fused_packed. Sixteen features that differ in one factor
+ * only, whose rows are consecutive, are a unit: each other factor is one row, and units of the same rows
+ * fetch them once. Products of sixteen rows with each other are units whose last factor is these rows, in
+ * order. */
 #include <string.h>
 
 #include "fused_packed.h"
@@ -15,8 +14,8 @@ enum {
 
 /* ---- products of a run of rows with each other ---- */
 
-/* First of the 16 rows, of those that are computed together, that a packed row belongs to; -1: a weighted
- * row. */
+/* The first of the 16 rows of a run (coordinates, or rows of one matrix) that contains a packed row; -1: a
+ * weighted row. */
 static int run_base(const fpa_plan *plan, int row)
 {
     if (row < plan->head->d)
@@ -40,7 +39,7 @@ static int square_slot(int a, int b, int *owner)
     return CUDA_UNIT * (apart < 2 ? apart : apart / 2 + 1) + *owner;
 }
 
-/* Of one run the features without a place that are products of two of its rows, by slots; -1: none. */
+/* Lists by slots the features of one run that are products of two of its rows and have no slot yet; -1: none. */
 static void gather_square(const fpa_plan *plan, int base, const bool *placed, int *feature, bool *swapped)
 {
     for (int i = 0; i < SQUARE * CUDA_UNIT; i++)
@@ -62,8 +61,8 @@ static void gather_square(const fpa_plan *plan, int base, const bool *placed, in
     }
 }
 
-/* Whole units of products of the run at base, first those of which the next ones have halves of rows exchanged;
- * returns how many slots they fill. */
+/* Gives slots to whole units of products of the run at `base`, first those whose halves the next ones have
+ * exchanged; returns how many slots they fill. */
 static int place_square(const fpa_plan *plan, int base, bool *placed, int first, fpa_fused_packed *fused)
 {
     static const int order[SQUARE] = {2, 3, 4, 6, 7, 8, 0, 1, 5};
@@ -84,7 +83,7 @@ static int place_square(const fpa_plan *plan, int base, bool *placed, int first,
     return next - first;
 }
 
-/* Of all runs that the first factors of pieces of two lie in. */
+/* The same for all runs that contain the first factor of a product of two rows. */
 static int place_squares(const fpa_plan *plan, bool *placed, fpa_fused_packed *fused)
 {
     int used = 0;
@@ -99,16 +98,16 @@ static int place_squares(const fpa_plan *plan, bool *placed, fpa_fused_packed *f
 
 /* ---- runs ---- */
 
-/* Up to 8 consecutive features of a piece; `more`: what continues it, with the same other factors. */
+/* Up to 8 consecutive features of a piece; more: the run that continues it, with the same other factors. */
 typedef struct run {
     const fpa_piece *piece;
     int feature, width;
-    int base; /* row of the last factor of the first one */
+    int base; /* row of the first feature's last factor */
     struct run *more;
     bool joined, placed;
 } run;
 
-/* At most: features may have slots here and there. */
+/* The largest possible number of runs: any features in between may have slots already. */
 static int count_runs(const fpa_plan *plan)
 {
     int count = 0;
@@ -117,7 +116,7 @@ static int count_runs(const fpa_plan *plan)
     return count;
 }
 
-/* What of a piece has no slot yet. */
+/* Cuts the features of a piece that have no slot yet into runs. */
 static int cut_piece(const fpa_piece *piece, const bool *placed, run *runs)
 {
     int count = 0;
@@ -134,7 +133,7 @@ static int cut_piece(const fpa_piece *piece, const bool *placed, run *runs)
     return count;
 }
 
-/* Whether b goes on where a ends. */
+/* Whether run b continues run a. */
 static bool continues(const run *a, const run *b)
 {
     const fpa_piece *x = a->piece, *y = b->piece;
@@ -154,7 +153,7 @@ static bool begins(const run *runs, int count, const run *a)
     return true;
 }
 
-/* Of those that are free, `tail` takes what continues it, up to a whole unit. */
+/* Extends run `tail` by free runs that continue it, up to a whole unit. */
 static void extend(run *runs, int count, run *tail)
 {
     int width = tail->width;
@@ -164,7 +163,7 @@ static void extend(run *runs, int count, run *tail)
         if (next->joined || width + next->width > CUDA_UNIT || !continues(tail, next))
             continue;
         tail->more = next;
-        next->joined = next->placed = true; /* with the first one */
+        next->joined = next->placed = true; /* it is placed with the first one */
         width += next->width;
         tail = next;
         i = -1;
@@ -198,7 +197,7 @@ static int place_run(run *a, int *slots)
     return width;
 }
 
-/* Runs as wide as number `first`, from it on, that have its rows. */
+/* Places run `first` and later ones of the same width and rows. */
 static int place_alike(run *runs, int count, int first, int *slots)
 {
     int used = 0;
@@ -238,7 +237,7 @@ static bool are_rows(const fpa_plan *plan, const fpa_fused_packed *fused, int fi
     return true;
 }
 
-/* Slots of unit `from` of an order before -> of unit `to`. */
+/* Copies the slots of unit `from` of an earlier order to unit `to`. */
 static void move_unit(const int *feature, const int *swapped, int from, int to, fpa_fused_packed *fused)
 {
     memcpy(fused->slot_feature + to * CUDA_UNIT, feature + from * CUDA_UNIT, CUDA_UNIT * sizeof *feature);
@@ -246,7 +245,8 @@ static void move_unit(const int *feature, const int *swapped, int from, int to, 
         fused->slot_swapped[to * CUDA_UNIT + i] = swapped ? swapped[from * CUDA_UNIT + i] : 1;
 }
 
-/* Units u -> places: squares have the first `warps` warps of each tile, others the other ones, of the second tile none where `free`. */
+/* Moves units: those of squares to the first `warps` warps of each tile, the others to the other warps, but
+ * not of the second tile if `free`. */
 static void move_units(const int *feature, const int *swapped, int squares, int others, int warps, bool free,
                        fpa_fused_packed *fused)
 {

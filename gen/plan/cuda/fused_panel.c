@@ -3,8 +3,8 @@
 #include "parts.h"
 #include "work.h"
 
-/* The state passes through two stages, too. o leaves through the warp's own queries, or where it is wider
- * through a place of its own. */
+/* Shared memory for coordinates as stored: two stages of vectors, values and the copy of the state. o is
+ * stored by way of the warp's own queries, or, if it is wider, of a buffer of its own. */
 static fpa_cuda_memory place_coordinates(const fpa_cuda_inputs *in, const fpa_split_panel *split)
 {
     fpa_cuda_memory fused = {0};
@@ -17,7 +17,8 @@ static fpa_cuda_memory place_coordinates(const fpa_cuda_inputs *in, const fpa_sp
     return fused;
 }
 
-/* Queries and keys have a panel and raw vectors each; o leaves through the panel of queries. */
+/* Shared memory for packed rows: a panel and raw vectors of each side; o is stored by way of the panel of
+ * queries. */
 static fpa_cuda_memory place_panels(const fpa_cuda_inputs *in, const fpa_split_panel *split)
 {
     fpa_cuda_memory fused = {0};
@@ -39,7 +40,7 @@ bool fused_panel_suits(const fpa_cuda_inputs *in, const fpa_split_panel *split)
     return fused_fits(in->plan, &pass);
 }
 
-/* Coordinates as they lie take more than panels of rows. */
+/* Panels of rows first; coordinates as stored in memory need more shared memory. */
 const char *plan_fused_panel(const fpa_cuda_inputs *in, void *plan)
 {
     fpa_fused_pass *pass = plan;

@@ -2,7 +2,7 @@
 
 #include "parts.h"
 
-enum { FUSED_STATIC = 256 }; /* bytes that the kernel of gated heads declares itself */
+enum { FUSED_STATIC = 256 }; /* bytes of static shared memory of the kernel of gated heads */
 
 const char *fused_pass_refusal(const fpa_cuda_inputs *in)
 {
@@ -25,7 +25,7 @@ bool fused_fits(const fpa_plan *plan, const fpa_fused_pass *pass)
     return pass->memory.size + FUSED_STATIC <= plan->target->shared_memory;
 }
 
-/* Vectors that are read as they lie pass through two stages, as values do: a panel needs one barrier. */
+/* Coordinates have two stages, as values do, so a panel needs one barrier. */
 fpa_cuda_memory place_coordinate_keys(const fpa_plan *plan, const fpa_split_panel *split)
 {
     fpa_cuda_memory state = split->chunk_state;

@@ -15,13 +15,13 @@ typedef struct fpa_fused_pass {
     int lifters; /* warpgroups that compute coordinates */
     int places;  /* buffers, each for the coordinates of 64 queries or keys */
     int given, matrices, positions; /* lifts: where q and k, matrices and positions lie in shared memory */
-    int walker_registers,
-        lifter_registers; /* of a thread that holds the state, and of one that computes coordinates */
-    int stages;           /* fused_coordinates: panels in shared memory */
+    /* registers of a thread that holds the state, and of one that computes coordinates */
+    int walker_registers, lifter_registers;
+    int stages; /* fused_coordinates: panels in shared memory */
     int copies; /* copies of the state in shared memory; one: it is overwritten when all have read it */
     fpa_cuda_memory memory;
     int blocks; /* on a multiprocessor at a time */
-    /* of chunk_state, which adds up totals of segments */
+    /* chunk_state, which computes totals of segments */
     fpa_cuda_memory chunk_state;
     int chunk_state_blocks;
 } fpa_fused_pass;
@@ -33,14 +33,14 @@ void geometry_fused_panel(const fpa_plan *plan, struct fpa_cuda_geometry *geomet
 void geometry_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);
 extern const fpa_field fused_pass_fields[];
 
-/* Places of chunk_state that reads coordinates as they lie; bytes of a panel's vectors. */
+/* Shared memory of chunk_state when it reads coordinates as stored in memory. */
 fpa_cuda_memory place_coordinate_keys(const fpa_plan *plan, const fpa_split_panel *split);
-/* Why a head's state does not go through a block's registers; NULL: it does. */
+/* Why a block's registers cannot hold a head's state; NULL: they can. */
 const char *fused_pass_refusal(const fpa_cuda_inputs *in);
-/* The same beside a split that is not chosen yet; whether fused_panel would suit then. */
+/* The same for a split mechanism that is not chosen yet; whether fused_panel would suit then. */
 const char *fused_split_refusal(const fpa_cuda_inputs *in, const fpa_split_panel *split);
 bool fused_panel_suits(const fpa_cuda_inputs *in, const fpa_split_panel *split);
-/* Whether all of a kernel's shared memory is there. */
+/* Whether the target has the shared memory that the kernel needs. */
 bool fused_fits(const fpa_plan *plan, const fpa_fused_pass *pass);
 
 #endif

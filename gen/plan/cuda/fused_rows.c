@@ -8,23 +8,24 @@
 
 enum {
     SLAB = 128 * FUSED_TOKENS, /* bytes of 64 numbers of a panel's tokens */
-    GATES = 1024,           /* sums, what keys keep, what is left of the state, sums before: slabs follow */
-    SCALED_GATES = 2048,    /* and what queries' scores are multiplied by */
-    BESIDE = 2,             /* columns: 8 bits of a number, and what is left of it */
-    BLOCK_OWN = 1024,       /* of a multiprocessor, for each block */
-    PART = 96,              /* what a block knows of its part of the work, and of panels' values */
-    FACTORS = 256,          /* of gates of segments */
-    MOST_SUMS_OF_ONE = 144, /* registers of a thread for sums, of one warpgroup of keys */
-    MOST_SUMS_OF_TWO = 128, /* and of two */
-    MOST_SUMS_BESIDE = 60,  /* of o, beside dots in 120 registers */
-    MOST_SUMS_OF_PAIR = 48, /* of one, in each of two blocks on a multiprocessor */
-    FACTOR_ROOM = 64,       /* of 126: as much is left for scores, values and their sums */
-    SUM_PARTS = 3,          /* of 16 bits, of a kept sum of values */
+    /* bytes: sums of log-gates, decays, sums before the panel; slabs follow, so a multiple of 1024 */
+    GATES = 1024,
+    SCALED_GATES = 2048,    /* the same with factors of scores and numbers of tokens */
+    BESIDE = 2,             /* columns of a number: 8 bits of it, and the rest */
+    BLOCK_OWN = 1024,       /* shared memory that the GPU reserves for each block */
+    PART = 96,              /* bytes of struct fused_part, and of AT_EDGES */
+    FACTORS = 256,          /* bytes: decays of segments */
+    MOST_SUMS_OF_ONE = 144, /* sums of a thread, with one warpgroup of keys */
+    MOST_SUMS_OF_TWO = 128, /* and with two */
+    MOST_SUMS_BESIDE = 60,  /* sums of o beside dots, in 120 registers */
+    MOST_SUMS_OF_PAIR = 48, /* sums of a thread, with two blocks a multiprocessor */
+    FACTOR_ROOM = 64,       /* of the 126 that bf16 has: the rest is left for scores, values and their sums */
+    SUM_PARTS = 3,          /* 16-bit parts of a stored sum of values */
 };
 
 /* ---- features ---- */
 
-/* Row of a vector: which coordinate, and what it weighs on the key side; false: it is none. */
+/* Which coordinate a row of a vector is, and its weight for keys (gram); false: it is none. */
 static bool find_coordinate(const fpa_plan *plan, int row, int *coordinate, double *gram)
 {
     *coordinate = row;
@@ -37,7 +38,7 @@ static bool find_coordinate(const fpa_plan *plan, int row, int *coordinate, doub
     return *coordinate < plan->head->d;
 }
 
-/* The row is coordinate number i, whose gram is, or becomes, gram[i]. */
+/* Whether a row is coordinate i with weight gram[i]; unless that is known, sets it. */
 static bool is_coordinate(const fpa_plan *plan, int row, int i, bool known, double *gram)
 {
     int coordinate;
@@ -48,7 +49,7 @@ static bool is_coordinate(const fpa_plan *plan, int row, int i, bool known, doub
     return true;
 }
 
-/* Features are the first coordinates, in order, and the kernel is their dot product. */
+/* Whether features are the first coordinates, in order, and the kernel is their dot product. */
 static bool are_coordinates(const fpa_plan *plan, double *gram)
 {
     const fpa_score *score = plan->score;
@@ -87,14 +88,14 @@ static bool find_features(const fpa_plan *plan, fpa_fused_rows *rows)
 
 /* ---- vectors ---- */
 
-/* The split's, of which features are the rows; NULL: q and k are read as they lie. */
+/* The vectors of split_outer whose rows are features; NULL: q and k are read as stored in memory. */
 static const fpa_split_outer *find_vectors(const fpa_cuda_inputs *in)
 {
     const fpa_split_outer *split = in->suited[SPLIT_OUTER].plan;
     return split && split->feature_rows ? split : NULL;
 }
 
-/* Weights are in them. */
+/* Features are rows of packed vectors, which include the weights. */
 static void take_vectors(const fpa_split_outer *split, int features, fpa_fused_rows *rows)
 {
     rows->packed = true;
@@ -127,12 +128,13 @@ int fused_rows_columns(const fpa_plan *plan)
     return (one > two ? one : two) - (plan->head->normalize != FPA_NORMALIZE_NONE);
 }
 
-/* Of 512 registers for a thread of each of four warpgroups: who fetches has what sums of keys do not need. */
+/* Four warpgroups share 512 registers a thread; the one that fetches gets what the others do not need. */
 static void share_registers(const fpa_cuda_inputs *in, int key_groups, fpa_fused_rows *rows)
 {
     const int tiles = count_tiles(in, rows), sums = 4 * in->columns->all * tiles;
     const bool one = key_groups == 1;
-    /* beside sums of o a panel's dots, while the product with the copy is in flight; else ptxas serialises products (docs/decisions/0179-columns-to-lean.md) */
+    /* a panel's dots beside sums of o, while the product with the copy is in flight; otherwise ptxas
+     * serialises products (docs/decisions/0179-columns-to-lean.md) */
     const bool beside = 4 * in->columns->all > MOST_SUMS_BESIDE && has_factors(in->plan);
     rows->key_groups = key_groups;
     rows->query_groups = 3 - key_groups;
@@ -153,8 +155,9 @@ static bool choose_groups(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return one || sums * rows->key_tiles <= MOST_SUMS_OF_TWO;
 }
 
-/* Few sums, and panels that three warps finish for long, where gates are added up or keys weighed: two blocks on a multiprocessor, each with a warpgroup for each
- * task, of 240 registers together. Where queries are what all wait for two blocks gain nothing, of packed rows they lose; of gated packed rows nothing is measured
+/* Whether a multiprocessor has two blocks, each with one warpgroup for each task, 240 registers together: if
+ * sums are few and three warps take long to finish panels, because of gates or weights. If all wait for
+ * queries instead, two blocks gain nothing, with packed rows they lose; gated packed rows were not measured
  * (docs/decisions/0115-what-queries-of-a-panel-wait-for.md). */
 static bool choose_pair(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
@@ -167,7 +170,7 @@ static bool choose_pair(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return true;
 }
 
-/* Slots of one warpgroup of keys or of two. */
+/* Room for the slots of one or two warpgroups of keys. */
 static void allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const int most = 64 * round_up(count_tiles(in, rows), 2);
@@ -177,8 +180,8 @@ static void allocate(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
         rows->slot_feature[i] = -1;
 }
 
-/* Clusters of two leave no multiprocessor without a block. Who waits for gates does not wait for memory: lockstep costs more than it spares
- * (docs/decisions/0066-who-stores-o.md). */
+/* Blocks of a cluster. Clusters of two leave no multiprocessor without a block. Gated heads wait for gates,
+ * not for memory: there lockstep costs more than it saves (docs/decisions/0066-who-stores-o.md). */
 static int choose_cluster(const fpa_cuda_inputs *in)
 {
     return in->columns->blocks == 2 && !in->plan->head->gate ? 2 : 1;
@@ -186,13 +189,15 @@ static int choose_cluster(const fpa_cuda_inputs *in)
 
 /* ---- shared memory ---- */
 
-/* Rows of 16-bit numbers that begin at any even address touch a word of 16 bytes more than they fill. */
+/* Bytes for the extra word of each row: rows of 16-bit numbers that begin at any even address may touch one
+ * word of 16 bytes more than they fill. */
 static int tail_bytes(int width, int slabs)
 {
     return (2 * width + 14 + 15) / 16 > slabs * 8 ? 16 * FUSED_TOKENS : 0;
 }
 
-/* words: of all operands; else of those alone whose rows begin amid 16 bytes in any call. */
+/* Assigns addresses; false if they do not fit. words: all operands have room to be fetched by words; else
+ * only those whose rows begin anywhere in every call. */
 static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool words, fpa_fused_rows *rows)
 {
     const fpa_head *head = in->plan->head;
@@ -214,42 +219,46 @@ static bool place(const fpa_cuda_inputs *in, int panels, int copies, bool words,
     return rows->blocks * (rows->bytes + BLOCK_OWN) <= in->plan->target->shared_memory + BLOCK_OWN;
 }
 
-/* Rows of which some begin amid 16 bytes in any call. */
+/* Whether rows begin at other addresses than multiples of 16 bytes in every call. */
 static bool begins_anywhere(const fpa_fused_rows *rows, const fpa_head *head)
 {
     return rows->vector % 8 || head->dv % 8;
 }
 
-/* Some heads' rows come as words in any call, which a warp fetches. */
+/* Whether rows of some heads are fetched by words in every call, by a warp. */
 static bool comes_as_words(const fpa_fused_rows *rows, const fpa_head *head)
 {
     return cuda_most_lean(rows->vector) > rows->vector_room || cuda_most_lean(head->dv) > rows->value_room;
 }
 
-/* Keys are weighed, or rows come as words: three warps take longer for that than the product of keys and values. */
+/* Whether finishing panels takes three warps longer than the product of keys and values: keys are multiplied
+ * by weights, or rows are fetched by words. */
 static bool finishes_much(const fpa_fused_rows *rows, const fpa_head *head)
 {
     return rows->weighted || comes_as_words(rows, head);
 }
 
-/* Steps of 16 features, and all blocks' columns, have places behind the last one. */
+/* How many numbers rows may lean by: those for which steps of 16 features, and all blocks' columns, have room
+ * after the last one. */
 static void choose_leaning(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const fpa_head *head = in->plan->head;
     const fpa_columns *columns = in->columns;
     rows->leans = begins_anywhere(rows, head) &&
-                  !rows->numbers; /* sums of values beside tokens have the head's columns */
+                  !rows->numbers; /* sums of values (fused_rows_numbers) have the head's columns */
     if (!rows->leans)
         return;
     rows->vector_room = rows->vector % 8 ? 16 * rows->steps - rows->width : 0;
-    /* the last block's columns are a piece of o at least, whatever they lean by */
+    /* the last block still has a piece of o, whatever columns lean by */
     rows->value_room =
         head->dv % 8 && columns->last >= 16 ? 8 * columns->blocks * columns->tiles - head->dv : 0;
 }
 
-/* A second copy lets keys run ahead of queries; panels on their way hide the memory's latency. Warpgroups of queries that take panels by turns have a copy each:
- * who waits for every second phase of one barrier would take the phase before for it. Rows of whole pieces, which the copy engine fetches in most calls, are fetched
- * number by number where it cannot and tails of words have no room. Where nothing else has room a copy has no more rows than queries read (of others that is not measured to gain,
+/* Stages of panels and copies of the state. A second copy lets keys run ahead of queries; panels in flight
+ * hide the latency of memory. Two warpgroups of queries have a copy each: one that waits for every second
+ * phase of a barrier would take the phase before the last for it. Rows that the copy engine can fetch in most
+ * calls are fetched number by number in the others, if words have no room. If nothing else fits, a copy has
+ * only the rows that queries read (no gain was measured for other heads,
  * docs/decisions/0179-columns-to-lean.md). */
 static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
@@ -264,7 +273,8 @@ static bool choose_places(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return rows->query_groups == 1 && rows->blocks == 1 && !in->plan->pass && place(in, 2, 1, true, rows);
 }
 
-/* Two blocks on a multiprocessor, where they have room; else one, with one warpgroup of queries where there is no room for copies of two. */
+/* Two blocks a multiprocessor, if they fit; else one, with one warpgroup of queries if copies of two do not
+ * fit. */
 static bool choose_blocks(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
 {
     const fpa_fused_rows one = *rows;
@@ -277,8 +287,9 @@ static bool choose_blocks(const fpa_cuda_inputs *in, fpa_fused_rows *rows)
     return choose_places(in, rows);
 }
 
-/* Places of vectors, and rows of a state, for boxes that begin before vectors: a lane has a row's word, of which there are no more than these. In passes of gradients,
- * of which nothing is measured, vectors lean by what is left of a step of 16; coordinates that a lift has made lie as they are read. */
+/* Numbers by which vectors may lean, for which slabs and rows of the state get room: a lane copies one word
+ * of a row, so there are at most 32 words. Passes of gradients, of which nothing is measured, may lean by
+ * what is left of a step of 16; coordinates that a lift makes need no room. */
 static int choose_lean(const fpa_plan *plan, const fpa_fused_rows *rows)
 {
     enum { MOST = 32 * 8 };
@@ -286,7 +297,8 @@ static int choose_lean(const fpa_plan *plan, const fpa_fused_rows *rows)
     return rows->numbers || plan->pass || plan->written->lift || plan->features + lean > MOST ? 0 : lean;
 }
 
-/* Warpgroups and places, with rows of a state, and places of vectors, for boxes that begin so far before vectors; NULL, or why there are none. */
+/* Chooses warpgroups, registers and stages, with room to lean by `lean` numbers; NULL, or why they do not
+ * fit. */
 static const char *choose_sizes(const fpa_cuda_inputs *in, int lean, fpa_fused_rows *rows)
 {
     rows->lean = lean;
@@ -302,7 +314,7 @@ bool cuda_leaves_dots(const fpa_plan *plan)
     return plan->pass && plan->head->gate && plan->forced == FUSED_ROWS;
 }
 
-/* Alone it takes tokens from the last one on wherever rows begin: for others such rows would be gathered first. */
+/* Other mechanisms cannot read such rows in reverse order: they would be gathered first. */
 bool cuda_turns_anywhere(const fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
@@ -342,7 +354,7 @@ const char *plan_fused_rows(const fpa_cuda_inputs *in, void *made)
     rows->cluster = choose_cluster(in);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
     rows->leaves_dots =
-        cuda_leaves_dots(plan) && (rows->beside || !rows->scales); /* d_v's pass leaves none */
+        cuda_leaves_dots(plan) && (rows->beside || !rows->scales); /* the pass of d_v stores none */
     rows->narrows = plan->pass && plan->written->narrows;
     rows->adds = plan->pass && plan->written->adds;
     rows->kept = (64 * rows->slabs * in->columns->all +
@@ -351,7 +363,7 @@ const char *plan_fused_rows(const fpa_cuda_inputs *in, void *made)
     return NULL;
 }
 
-/* ---- what others see of it ---- */
+/* ---- plan, geometry and fields ---- */
 
 void print_fused_rows(FILE *out, const fpa_plan *plan)
 {

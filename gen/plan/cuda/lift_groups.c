@@ -9,29 +9,31 @@
 
 enum {
     WARPGROUP = 128, /* threads */
-    TOKENS = 64,     /* that a warpgroup multiplies: 16 a warp */
-    MOST_ROWS = 128, /* of matrices in one product, so that a thread has sums of two on their way; */
-    LEAST_MOST = 64, /* or so many, where that leaves registers for one warpgroup more */
-    /* of all matrices: with fewer, tensor cores are not what blocks of warps wait for, and two parts take less than
-     * tokens in f16 */
+    TOKENS = 64,     /* tokens of a warpgroup: 16 a warp */
+    /* rows of matrices in one product, so that a thread can hold the sums of two products; */
+    MOST_ROWS = 128,
+    LEAST_MOST = 64, /* or this many, if that leaves registers for one warpgroup more */
+    /* rows of all matrices: with fewer, blocks of warps do not wait for tensor cores, and matrices in two
+     * parts take less time than tokens in f16 */
     LEAST_ROWS = 128,
     MOST_WIDTH = 128,  /* so that 16 tokens stay in a warp's registers */
-    SLAB_NUMBERS = 64, /* of a row, */
-    REST = 56,         /* registers of a thread beside sums and tokens */
+    SLAB_NUMBERS = 64, /* numbers of a slab's row */
+    /* registers beside sums and tokens: of lift_rows, of one lifter, of a packing thread */
+    REST = 56,
     SINGLE_REST = 40,
     PAIR_REST = 24,
-    REGISTERS = 65536, /* of a multiprocessor */
+    REGISTERS = 65536, /* registers of a multiprocessor */
     MOST_REGISTERS = 248,
     LEAST_GROUPS = 2, /* one multiplies while the other's sums become coordinates */
     MOST_GROUPS = 4,
 };
 
-/* How a part's rows are dealt out to products. */
+/* How a part's rows are divided among products. */
 typedef struct part_shape {
-    int rows;    /* of each matrix at a time, */
-    int blocks;  /* so many times */
-    int columns; /* of a product: rows of all matrices */
-    int pieces;  /* of 16 bits that numbers of matrices have */
+    int rows;    /* rows of each matrix in a product */
+    int blocks;  /* products for all rows */
+    int columns; /* columns of a product: rows of all matrices */
+    int pieces;  /* 16-bit parts of matrix elements */
 } part_shape;
 
 static int factor_sides(const fpa_lift_part *part)
@@ -63,7 +65,7 @@ static part_shape shape_of(const fpa_plan *plan, const fpa_cuda_lift *l, const f
     return (part_shape){rows, blocks, matrices * rows, l->in_f16 || is_whole(plan, part) ? 1 : 2};
 }
 
-/* Of all parts, those of all factors. */
+/* The number of rows of all factors' matrices. */
 static int count_matrix_rows(const fpa_lift *lift)
 {
     int rows = 0;
@@ -72,7 +74,8 @@ static int count_matrix_rows(const fpa_lift *lift)
     return rows;
 }
 
-/* Numbers of f16 have three bits more than coordinates of bf16, which would take two parts of that. Where bf16 has all bits, that is it. */
+/* Whether matrices are one part of f16, which has three bits more than the bf16 of coordinates, instead of
+ * two parts of bf16. If one part of bf16 is exact, that is used. */
 static bool is_for_f16(const fpa_plan *plan)
 {
     const fpa_lift *lift = plan->written->lift;
@@ -100,13 +103,13 @@ static int steps_of(const fpa_lift *lift)
     return (lift->width + 15) / 16;
 }
 
-/* Matrices of a block's heads would have to change with them. */
+/* Whether a matrix is the same for all heads, so that it can stay in shared memory. */
 static bool is_operand(const fpa_matrix *matrix)
 {
     return matrix->kind != FPA_MATRIX_TRAINABLE_DIAGONAL && !matrix->heads && !matrix->per_head;
 }
 
-/* All rows are products with matrices. */
+/* Whether all rows of a part are products with matrices. */
 static bool is_projected(const fpa_plan *plan, const fpa_lift_part *part)
 {
     if (part->angle != FPA_NO_MATRIX ||
@@ -133,7 +136,7 @@ static bool suits(const fpa_plan *plan, bool packed)
     return packed || count_matrix_rows(lift) >= LEAST_ROWS;
 }
 
-/* As many warpgroups as registers and shared memory hold, with products of so many rows. */
+/* Chooses as many warpgroups as registers and shared memory hold; false if fewer than two fit. */
 static bool place_groups(const fpa_plan *plan, fpa_cuda_lift *l, int registers)
 {
     for (l->groups = MOST_GROUPS; l->groups >= LEAST_GROUPS; l->groups--) {
@@ -146,7 +149,7 @@ static bool place_groups(const fpa_plan *plan, fpa_cuda_lift *l, int registers)
     return false;
 }
 
-/* Sums of a product of a part, the largest; *products: of all parts. */
+/* The most sums of a product; *products: the number of products of all parts. */
 static int most_sums(const fpa_plan *plan, const fpa_cuda_lift *l, int *products)
 {
     const fpa_lift *lift = plan->written->lift;
@@ -198,7 +201,7 @@ static bool place_rows(const fpa_plan *plan, fpa_cuda_lift *l)
     return place_groups(plan, l, lift_group_registers(plan, l));
 }
 
-/* A part's matrices have 8 rows each in a product. */
+/* Whether products of `rows` rows have at least 8 rows of each matrix of a part. */
 static bool has_rows(const fpa_plan *plan, int rows)
 {
     const fpa_lift *lift = plan->written->lift;
@@ -245,7 +248,8 @@ bool lift_is_constant(const fpa_head *written)
 
 struct fpa_cuda_work work_lift_groups(const fpa_plan *plan)
 {
-    /* instructions: of a warp's turn, which finds its tokens and the next ones; of 16 bytes that are fetched; of a product and its operand; of 16 tokens' 16 columns in f16 */
+    /* instructions: of a warp's turn, which finds its tokens and the next ones; of fetching 16 bytes; of a
+     * product and its operand; of converting 16 columns of 16 tokens to f16 */
     enum { LANES = 32, TURN = 170, FETCH = 10, PRODUCT = 4, NARROW = 32, LINE = 128 };
     const fpa_lift *lift = plan->written->lift;
     const fpa_cuda_lift *l = &plan->cuda.lift;
@@ -265,7 +269,8 @@ struct fpa_cuda_work work_lift_groups(const fpa_plan *plan)
 
 struct fpa_cuda_work work_lift_beside(const fpa_plan *plan)
 {
-    /* a place is found and told of by fewer instructions than tokens are; 16 bytes that do not leave take none; coordinates are stored by blocks of 16 x 16 */
+    /* finding and announcing a buffer takes fewer instructions than finding tokens; 16 bytes that are not
+     * stored in device memory take none; coordinates are stored in blocks of 16 x 16 */
     enum { TURN = 60, LEAVING = 5, LANES = 32, PIECE = 8, BLOCK = 16 };
     const fpa_cuda_lift *l = &plan->cuda.lift;
     const int numbers = 16 * l->vector, stored = numbers / LANES - numbers / BLOCK / BLOCK;
@@ -274,6 +279,6 @@ struct fpa_cuda_work work_lift_beside(const fpa_plan *plan)
     work.instructions -= TURN + LEAVING * numbers / PIECE / LANES + stored;
     work.shared -=
         numbers /
-        LANES; /* lines that strips take, one for each store; matrices take as many as strips do to leave */
+        LANES; /* one line for each store to strips; stores of matrices take as many as reading strips */
     return work;
 }

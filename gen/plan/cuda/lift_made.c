@@ -8,12 +8,12 @@
 
 enum {
     SLAB_NUMBERS = 64,
-    PIECE = 8, /* numbers of 16 bytes */
+    PIECE = 8, /* numbers in 16 bytes */
     TURNED_ROWS =
-        32 /* so that both halves of the coordinates are whole pieces, and nothing has to stay zero behind them */
+        32 /* divides the rows: both halves of the coordinates are whole pieces, without zeros after them */
 };
 
-/* One part of one real factor, of keys that are not masked. */
+/* Whether a lift has one part with one real factor, and no mask of keys. */
 static bool has_one_factor(const fpa_lift *lift)
 {
     const fpa_lift_part *part = lift->parts;
@@ -31,7 +31,8 @@ static bool takes_the_vector(const fpa_lift *lift)
     return true;
 }
 
-/* A warp of its own fetches positions: where there are gates it has those. */
+/* Whether coordinates are rotated by positions, without a gate: one warp fetches positions, which in gated
+ * heads sums log-gates. */
 static bool is_turned(const fpa_plan *plan)
 {
     const fpa_lift *lift = plan->written->lift;
@@ -40,7 +41,8 @@ static bool is_turned(const fpa_plan *plan)
            part->rows % TURNED_ROWS == 0 && lift->positions * PIECE <= LIFT_MOST_TURNS && !plan->head->gate;
 }
 
-/* Both sides of the product are slabs: one of x, one for each 64 rows of a part of the matrix. */
+/* Whether coordinates are maps of a product whose operands are slabs: one slab of x, one for each 64 rows of
+ * each part of the matrix. */
 static bool is_product(const fpa_plan *plan)
 {
     const fpa_lift *lift = plan->written->lift;
@@ -107,7 +109,8 @@ int lift_turn_bytes(const fpa_plan *plan)
 
 enum { TOKENS = 16, LANES = 32, SIDES = 2 };
 
-/* A query's and a key's turn is 4 instructions, 4 for each number of the position; queries are turned by 4 more. */
+/* Rotating a row's query and key takes 4 instructions each, their angle 4 for each number of the position,
+ * and each side one more. */
 static struct fpa_cuda_work count_turns(const fpa_plan *plan)
 {
     enum { TURN = 8, POSITION = 4 };
@@ -118,8 +121,9 @@ static struct fpa_cuda_work count_turns(const fpa_plan *plan)
                                   .bytes = TOKENS * lift->positions * (int)sizeof(float)};
 }
 
-/* Each part of the matrix is read once for 64 tokens, x once; keys' coordinates are stored. Of a number half a pair, and of its product's instructions one. Tokens
- * become operands, and lanes that have one sum its squares: of 16 numbers of 16 tokens so many instructions; without squares such heads take no less
+/* Each part of the matrix is read once for 64 tokens, x once; keys' coordinates are stored. A number is half
+ * a pair, and takes one instruction of its product. Loading tokens as operands, and the sum of squares, take
+ * the given numbers of instructions for 16 numbers of 16 tokens; heads without squares do not take less
  * (docs/decisions/0176-totals-whose-coordinates-stay-in-registers.md). */
 static struct fpa_cuda_work count_product(const fpa_plan *plan)
 {

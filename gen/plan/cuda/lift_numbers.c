@@ -31,7 +31,7 @@ bool lift_is_ordinary(const fpa_matrix *matrix, int width)
     return matrix->kind == FPA_MATRIX_CONSTANT;
 }
 
-/* Instructions of a number's map: the special function unit's, or functions of fp32. */
+/* Instructions of a map: half: by the special function unit; else by fp32 functions. */
 static int map_instructions(const fpa_lift_part *part, bool half)
 {
     static const int map[2][FPA_MAPS] = {{[FPA_MAP_RELU] = 1,
@@ -47,7 +47,7 @@ static int map_instructions(const fpa_lift_part *part, bool half)
     return largest(map[half][part->map[FPA_QUERY]], map[half][part->map[FPA_KEY]]);
 }
 
-/* Of one row and token: its products, its map, what an angle is made to, its stores. */
+/* Instructions for one row and token: products of factors, the map, rotation by an angle, stores. */
 int lift_finishing(const fpa_lift *lift, const fpa_lift_part *part, bool half)
 {
     enum { STORE = 1, PRODUCT = 1, TURN = 30, NUMBER = 3, HALF_TURN = 7, HALF_NUMBER = 4 };

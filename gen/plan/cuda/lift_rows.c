@@ -1,4 +1,4 @@
-/* plan_cuda_lift: sizes of NAME_lift_rows, and what it does, counted. */
+/* plan_cuda_lift: sizes of NAME_lift_rows, and its work. */
 #include "lift_rows.h"
 
 #include "abi/cuda_kernels.h"
@@ -24,7 +24,7 @@ const fpa_field cuda_lift_fields[] = {
 
 enum { LANES = 32, WARP_ROWS = 16, PIECE = 8 };
 
-/* Whether a row is two coordinates. */
+/* Whether some part makes two coordinates of each row. */
 static bool has_pairs(const fpa_lift *lift)
 {
     for (int i = 0; i < lift->part_count; i++)
@@ -66,7 +66,7 @@ static int kept_of_matrix(const fpa_plan *plan, int source, const fpa_lift *lift
     return parts * LIFT_STEP_REGISTERS * ((lift->width + 15) / 16);
 }
 
-/* Of a thread's rows: turns in two parts, a phase, an amplitude. */
+/* Registers for the angles of a thread's rows: turns in two parts, a phase, an amplitude. */
 static int kept_of_angles(const fpa_lift *lift, const fpa_lift_part *part, bool projected)
 {
     const int rows = projected ? WARP_ROWS / 4 : PIECE;
@@ -75,7 +75,7 @@ static int kept_of_angles(const fpa_lift *lift, const fpa_lift_part *part, bool 
     return rows * (2 * lift->positions + (part->phase != FPA_NO_MATRIX) + (part->amplitude != FPA_NO_MATRIX));
 }
 
-/* Registers for one block of a part's rows. */
+/* Registers that hold the data of one block of a part's rows. */
 static int kept_of_step(const fpa_plan *plan, const fpa_lift_part *part)
 {
     const fpa_lift *lift = plan->written->lift;
@@ -91,7 +91,7 @@ static int kept_of_step(const fpa_plan *plan, const fpa_lift_part *part)
     return registers;
 }
 
-/* Of all parts, blocks of so many rows each. */
+/* Registers that hold the data of all parts, in blocks of `rows` rows. */
 static int kept_registers(const fpa_plan *plan, int rows)
 {
     const fpa_lift *lift = plan->written->lift;
@@ -111,11 +111,11 @@ static int most_factors(const fpa_lift *lift)
     return most;
 }
 
-/* Blocks of a multiprocessor, by the registers that sums of products take; numbers of a pair are made together. Coordinates
- * that are not projected have none: many blocks keep the memory busy. */
+/* Blocks a multiprocessor, by the registers that sums of products take; both numbers of a pair are made
+ * together. Coordinates that are not projected have no such sums: many blocks keep the memory busy. */
 static int blocks_of(const fpa_plan *plan, const fpa_cuda_lift *l)
 {
-    /* registers beside those that are kept, and more of each factor; of a multiprocessor; threads of it */
+    /* registers beside the kept data, and for each factor; registers and threads of a multiprocessor */
     enum { SUMS = 36, FACTOR = 12, ALL = 65536, MOST = 768 };
     const fpa_lift *lift = plan->written->lift;
     const bool wide = dtype_size(plan->head->dtype) == 4;
@@ -130,9 +130,9 @@ static int blocks_of(const fpa_plan *plan, const fpa_cuda_lift *l)
     return wide ? 3 : lift->positions ? 4 : 6;
 }
 
-/* Places behind the stages of x: of each token its address, its positions and its norm, then strips of finished
- * rows on their way to memory. Addresses and positions have one stage more than x: they are read once more when a
- * token's rows are stored, a stage later. */
+/* Addresses after the stages of x: of each token its offset, positions and norm, then strips of finished rows
+ * to be stored. Offsets and positions have one stage more than x: they are read once more when a token's rows
+ * are stored, a stage later. */
 static void place_tokens(fpa_cuda_lift *l, const fpa_lift *lift, int tokens, int stages)
 {
     l->tokens = tokens;
@@ -142,11 +142,11 @@ static void place_tokens(fpa_cuda_lift *l, const fpa_lift *lift, int tokens, int
     l->about = round_up(tokens * (8 + 4 * lift->positions), 16);
     l->norms = l->places + (stages + 1) * l->about;
     l->strips = round_up(l->norms + 4 * tokens, 16);
-    l->strip_pitch = 2 * l->rows + 32; /* 4 tokens' numbers of 8 bytes a lane lie in all banks */
+    l->strip_pitch = 2 * l->rows + 32; /* rows of 4 tokens, 8 bytes a lane, use all banks */
     l->bytes = l->strips + l->strip_count * tokens * l->strip_pitch;
 }
 
-/* Two stages, all tokens; else what there is room for. */
+/* Two stages of all tokens, or what fits. */
 static void place_in(fpa_cuda_lift *l, const fpa_plan *plan)
 {
     for (int tokens = LIFT_TOKENS; tokens >= LIFT_TOKENS / 2; tokens /= 2)
@@ -157,8 +157,8 @@ static void place_in(fpa_cuda_lift *l, const fpa_plan *plan)
         }
 }
 
-/* Rows leave by strips: of what is kept each block of rows by its own, of what is not one after the other. None of whole pieces that
- * are not projected. */
+/* Strips through which rows are stored: one for each block of rows if its data is kept in registers, else one
+ * for all. Parts of whole pieces that are not projected need none. */
 static int count_strips(const fpa_plan *plan, int rows, bool keeps)
 {
     const fpa_lift *lift = plan->written->lift;
@@ -171,7 +171,7 @@ static int count_strips(const fpa_plan *plan, int rows, bool keeps)
     return keeps || all == 0 ? all : has_pairs(lift) + 1;
 }
 
-/* Rows that a block has at a time: 16 a warp, of fp32 a lane's. */
+/* Rows that a block processes at a time: 16 a warp; in fp32 one a lane. */
 static void share_rows(fpa_cuda_lift *l, const fpa_plan *plan)
 {
     const fpa_lift *lift = plan->written->lift;
@@ -203,7 +203,8 @@ fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan)
     l.blocks = blocks_of(plan, &l);
     for (int i = 0; i < lift->part_count; i++)
         l.steps += divide_up(lift->parts[i].rows, l.rows);
-    /* an odd number of pieces: 8 tokens lie in all banks; columns of whole steps of the matrix instruction */
+    /* an odd number of pieces, so that 8 tokens use all banks; columns in whole steps of the matrix
+     * instruction */
     l.pitch = element == 2 ? round_up(lift->width * element, 32) + 16 : round_up(lift->width * element, 16);
     l.strip_count = element == 2 ? count_strips(plan, l.rows, l.keeps) : 0;
     place_in(&l, plan);
@@ -218,9 +219,10 @@ bool lift_in_place(const fpa_plan *plan)
 
 /* ---- counts ---- */
 
-/* Dense rows of 16 tokens, by 8 rows: each 16 columns are two products, or one where a number of 16 bits is all of the matrix. Kept
- * matrices cost nothing more. Else a block's tokens share the fragments: constants are there as such; of others 16 pairs are
- * fetched and split by 8 instructions each. */
+/* Products of dense rows for 16 tokens, 8 rows at a time: 16 columns are two products, or one if one 16-bit
+ * part represents the matrix. Kept matrices cost nothing more. Otherwise a block's tokens share the
+ * fragments: constants are stored as such; of other matrices 16 pairs are loaded and split by 8 instructions
+ * each. */
 static void count_products(const fpa_plan *plan, int rows, const fpa_matrix *matrix,
                            struct fpa_cuda_work *work)
 {
@@ -238,7 +240,8 @@ static void count_products(const fpa_plan *plan, int rows, const fpa_matrix *mat
     work->shared += constant ? steps * FRAGMENT * 16 / l->tokens : 0;
 }
 
-/* The same by FMAs: a row's number is fetched once for 16 tokens, of which four numbers are read at a time. */
+/* The same by FMAs: an element of the matrix is loaded once for 16 tokens, and four of their numbers at a
+ * time. */
 static void count_sums(const fpa_plan *plan, int rows, struct fpa_cuda_work *work)
 {
     const int numbers = rows * plan->written->lift->width;
@@ -246,7 +249,7 @@ static void count_sums(const fpa_plan *plan, int rows, struct fpa_cuda_work *wor
     work->shared += numbers * 4 / LANES;
 }
 
-/* The products of a part's rows, each projection's. */
+/* The products of a part's rows, of all its factors. */
 static void count_part(const fpa_plan *plan, const fpa_lift_part *part, struct fpa_cuda_work *work)
 {
     const fpa_head *written = plan->written;
@@ -259,8 +262,8 @@ static void count_part(const fpa_plan *plan, const fpa_lift_part *part, struct f
     }
 }
 
-/* Of 16 tokens. Each warp finds out what comes next once for all tokens of a block; 16 bytes of a token are fetched by 10 instructions,
- * and stored by 12. */
+/* Work for 16 tokens. Each warp finds its next task once for all tokens of a block; fetching 16 bytes takes
+ * 10 instructions, storing them 12. */
 static struct fpa_cuda_work count_step(const fpa_plan *plan)
 {
     enum { TURN = 150, FETCH = 10, SEND = 12 };
@@ -284,7 +287,8 @@ static struct fpa_cuda_work count_step(const fpa_plan *plan)
     return work;
 }
 
-/* Matrices of a head, and angles, of which queries and keys have others, too. */
+/* Whether kept data changes with the head: matrices of each head, or angles (queries and keys have different
+ * ones, too). */
 static bool keeps_by_heads(const fpa_head *written)
 {
     for (int i = 0; i < written->lift->part_count; i++)

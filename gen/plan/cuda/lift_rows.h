@@ -5,23 +5,23 @@
 #include "gen/plan/plan.h"
 
 enum {
-    LIFT_THREADS = 128, /* of a block; of many rows whose matrices are kept twice as many */
-    LIFT_TOKENS = 64,   /* that it takes at a time; of wide q and k half as many */
-    /* registers of a thread for matrices and angles: 255 less what sums and addresses take */
+    LIFT_THREADS = 128, /* threads of a block; twice as many if many rows' matrices are kept */
+    LIFT_TOKENS = 64,   /* tokens of a block at a time; half as many of wide q and k */
+    /* registers of a thread for kept matrices and angles: 255 less those for sums and addresses */
     LIFT_MOST_KEPT = 160,
-    LIFT_MOST_STRIPS = 4,    /* of what is kept, so that there is room for several blocks */
-    LIFT_STEP_REGISTERS = 4, /* 16 rows and 16 columns of a matrix's part of 16 bits, a lane */
-    /* numbers of the positions of a thread's rows that are kept, or made once for its tokens */
+    LIFT_MOST_STRIPS = 4,    /* strips if data is kept, so that several blocks fit */
+    LIFT_STEP_REGISTERS = 4, /* registers of a lane for 16 rows and 16 columns of a 16-bit part of a matrix */
+    /* position numbers times rows of a thread whose turns are kept, or computed once for its tokens */
     LIFT_MOST_TURNS = 32,
 };
 
 extern const fpa_field cuda_lift_fields[];
 
-/* Of heads without a lift all zeros. */
+/* All zeros for heads without a lift. */
 fpa_cuda_lift plan_cuda_lift(const fpa_plan *plan);
 
-/* Whether kernels of coordinates may make them where q and k lie: they are maps, number by number, in whole pieces of 16 bytes,
- * so that none has both numbers and what has to stay zero. */
+/* Whether kernels may make coordinates in place in shared memory: they are element-wise maps, in whole pieces
+ * of 16 bytes, so that no piece has both numbers and zeros that must stay. */
 bool lift_in_place(const fpa_plan *plan);
 
 void geometry_lift_rows(const fpa_plan *plan, struct fpa_cuda_geometry *geometry);

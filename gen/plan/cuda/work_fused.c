@@ -1,5 +1,5 @@
-/* Kernels of one pass: what chunk_state and chunk_output do, with the state on the way, and only a panel's own keys for
- * each query. */
+/* Work of the one-pass kernels: that of chunk_state and chunk_output with the state in registers, and pairs
+ * inside a panel only. */
 #include "abi/cuda_kernels.h"
 #include "cluster_scan.h"
 #include "fused_packed.h"
@@ -23,8 +23,9 @@ static int token_bytes(const fpa_plan *plan, bool queries)
     return work_operand_bytes(plan, (queries ? 2 : 1) * (plan->head->d + plan->head->dv));
 }
 
-/* Beside a window: exponents of the keys that 16 queries see, of which a panel is counted among the head's own scores: products, the largest
- * one, weights, pairs of them; of the panels at both ends places, and kernels of older keys. */
+/* Adds the work of a window, for 16 queries: exponents of the keys that they see (one panel is counted among
+ * the head's own scores): products, the largest ones, weights, pairs of them; for the panels at both ends,
+ * positions, and kernels of older keys. */
 static void add_near_keys(const fpa_plan *plan, struct fpa_cuda_work *step)
 {
     const int panels = plan->cuda.fused_packed->near_panels, columns = plan->cuda.columns.all;
@@ -34,7 +35,8 @@ static void add_near_keys(const fpa_plan *plan, struct fpa_cuda_work *step)
     step->instructions += panels * 150 + 250 + 40 * work_more_scores(plan);
 }
 
-/* 16 queries' sums -> o: by lanes, or through shared memory in pieces of o, which are put together of two of the sums' where rows begin anywhere (leaves_in_pieces). */
+/* Instructions that store 16 queries' sums as o: by lanes, or by way of shared memory in pieces of o, which
+ * are put together of two pieces of sums if rows begin anywhere (leaves_in_pieces). */
 static int leaving_instructions(const fpa_plan *plan)
 {
     const fpa_columns *columns = &plan->cuda.columns;
@@ -42,13 +44,14 @@ static int leaving_instructions(const fpa_plan *plan)
     if (dv % 8 == 0 || !plan->cuda.leaves_in_pieces) /* either way as much */
         return 14 * columns->tiles;
     const bool leans = plan->cuda.fused_rows && plan->cuda.fused_rows->value_room >= cuda_most_lean(dv);
-    const int turns = columns->tiles > 8 ? 8 : 4; /* of a warp for 16 rows */
+    const int turns = columns->tiles > 8 ? 8 : 4; /* iterations of a warp for 16 rows */
     const int pieces = 3 * columns->tiles + turns * (leans ? 8 : 23) + 50;
     return plan->cuda.fused_rows ? 2 * pieces
-                                 : pieces; /* one warpgroup leaves, and others wait for the place */
+                                 : pieces; /* one warpgroup stores while others wait for the buffer */
 }
 
-/* Rows of a panel are written and read, units' factors fetched from them for keys and queries, and multiplied. */
+/* Work of fused_packed for 16 tokens: rows of a panel are written and read, units' factors fetched for keys
+ * and queries, features formed and multiplied. */
 static void count_packed(const fpa_plan *plan, bool queries, struct fpa_cuda_kernel_work *work)
 {
     const fpa_cuda_rows *rows = plan->cuda.rows;
@@ -57,7 +60,8 @@ static void count_packed(const fpa_plan *plan, bool queries, struct fpa_cuda_ker
               units = rows->units;
     const int steps = rows->dot_steps, sides = queries ? 2 : 1, gate = plan->head->gate ? 1 : 0;
     const int blocks = plan->cuda.columns.blocks, factors = rows->factors;
-    /* packing a row of a side; warps with tasks of their own take as many for a row of both (docs/decisions/0169-who-packs-by-tasks.md) */
+    /* instructions to pack a row of a side; warps with tasks of their own take as many for a row of both
+     * (docs/decisions/0169-who-packs-by-tasks.md) */
     const int packing = queries && fused->tasks ? 7 * fused->rows : sides * 12 * fused->rows;
     struct fpa_cuda_work step = {
         .products =
@@ -86,13 +90,14 @@ static void count_packed(const fpa_plan *plan, bool queries, struct fpa_cuda_ker
     work->trips = 4;
 }
 
-/* Coordinates as they lie, 64 x warp_units of them for the state. For 16 tokens: products of keys and values, of queries
- * and the copy, and scores; shared memory and instructions are of tiles of the state, of 16 coordinates, of 8 columns,
- * and of gates. */
+/* Sizes of kernels of coordinates, 64 x warp_units of them for the state. For 16 tokens there are products of
+ * keys and values, of queries and the copy, and scores; shared memory and instructions are counted for tiles
+ * of the state, for 16 coordinates, for 8 columns, and for gates. */
 typedef struct coordinate_sizes {
-    int blocks, columns, tiles; /* of values; 8 columns of one; 64 x 8 of the state */
-    int steps;                  /* of 16 coordinates */
-    int gate;                   /* 1: gated */
+    /* blocks of columns; tiles of 8 columns of a block; tiles of 64 x 8 of the state */
+    int blocks, columns, tiles;
+    int steps; /* steps of 16 coordinates */
+    int gate;  /* 1: gated */
 } coordinate_sizes;
 
 static coordinate_sizes sizes_of(const fpa_plan *plan)
@@ -110,7 +115,7 @@ static int products_of(const coordinate_sizes *s, int scores)
     return s->blocks * (4 * s->tiles + s->columns * s->steps + scores);
 }
 
-/* Without a mask keys and queries are two launches: queries read the state of all keys, and nothing else. */
+/* Without a mask keys and queries are two launches; queries only read the state of all keys. */
 static void work_open_coordinates(const fpa_plan *plan, const coordinate_sizes *s, int maps,
                                   struct fpa_cuda_geometry *g)
 {
@@ -123,7 +128,8 @@ static void work_open_coordinates(const fpa_plan *plan, const coordinate_sizes *
         .trips = 4};
 }
 
-/* Coordinates of totals that stay in registers: tokens become operands, which each 64 rows of the matrix read; of each 64 x 32 sums 80 instructions of a warp
+/* Totals whose coordinates stay in registers: tokens become operands that each 64 rows of the matrix read; 64
+ * x 32 sums take 80 instructions of a warp
  * (docs/decisions/0176-totals-whose-coordinates-stay-in-registers.md). */
 static void count_own_totals(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
@@ -138,7 +144,7 @@ static void count_own_totals(const fpa_plan *plan, struct fpa_cuda_geometry *g)
  * neither dot products nor products with the copy of the state read them there. */
 static void add_lifted(const fpa_plan *plan, int blocks, struct fpa_cuda_geometry *g)
 {
-    /* tokens take no powers; keys are told of once */
+    /* no powers of tokens; keys are announced once */
     enum { STORED = 4, READ = 8, POWERS = 24, TOLD = 130 };
     const bool turns = plan->cuda.fused_coordinates->turns;
     const struct fpa_cuda_work made = turns ? work_made(plan) : work_lift_beside(plan);
@@ -181,8 +187,8 @@ void work_fused_coordinates(const fpa_plan *plan, struct fpa_cuda_geometry *g)
         add_lifted(plan, s.blocks, g);
 }
 
-/* Queries of a span's second half have the first half's keys, too. That they are read once is counted in part: gated heads that fused_rows has would change to clusters, of
- * which nothing is measured. */
+/* Queries of a span's second half also see the first half's keys. That operands are read only once is counted
+ * in part: otherwise gated heads that use fused_rows would change to clusters, which is not measured. */
 void work_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 {
     const coordinate_sizes s = sizes_of(plan);
@@ -210,7 +216,7 @@ void work_fused_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
                                       *output = &g->work[CUDA_CHUNK_OUTPUT];
     struct fpa_cuda_kernel_work *work = &g->work[CUDA_FUSED_CHUNK];
     const bool packs = !plan->cuda.coordinates;
-    /* of a panel's own keys five eighths of the tiles are before a query */
+    /* five eighths of a panel's 16 x 16 tiles are on or before the diagonal */
     work->step.products = state->step.products + output->copy.products + output->keys.products * 5 / 8 +
                           (packs ? output->step.products : 0);
     work->step.shared = state->step.shared + output->copy.shared + output->keys.shared;
@@ -227,22 +233,25 @@ void work_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
     count_packed(plan, false, &g->totals);
 }
 
-/* Rows of so many operands that begin at any address, 16 tokens: a piece of each of 32 rows takes 30 instructions of a warp, and of sixteen warps three do so while
- * others wait for them: as though it were 80 of all, half as often. */
+/* Work of rows that begin anywhere, of `operands` operands, for 16 tokens: a piece of each of 32 rows takes
+ * 30 instructions of a warp, by three of sixteen warps, while the others wait: as if it were 80 of all warps,
+ * half as often. */
 static void add_words(int operands, int words, struct fpa_cuda_work *step)
 {
     step->shared += operands * 4 * words;
     step->instructions += operands * 100 * words;
 }
 
-/* Pieces of 8 numbers of a row that are put together: all, or where boxes may begin before rows `ends`, which are cleared there. */
+/* Pieces of 8 numbers of a row that are shifted: all, or, if boxes may begin before rows, the `ends` ones
+ * that are cleared. */
 static int odd_pieces(int width, int room, int pieces, int ends)
 {
     return width % 8 == 0 ? 0 : cuda_most_lean(width) <= room ? ends : pieces;
 }
 
-/* Bytes of 16 tokens that boxes fetch beyond those of device memory: whole slabs of what leans, and behind a block's columns; queries and keys once where blocks are a
- * cluster. An H200 fetched 3.9 GB of r3_01 for 1.3 GB, at all that its second-level cache gives (docs/decisions/0066-who-stores-o.md). */
+/* Bytes of 16 tokens that boxes fetch beyond those in device memory: whole slabs of rows that lean, columns
+ * after a block's; queries and keys once if blocks are a cluster. An H200 fetched 3.9 GB of r3_01 for 1.3 GB,
+ * at the full rate of its second-level cache (docs/decisions/0066-who-stores-o.md). */
 static int boxed_bytes(const fpa_plan *plan, bool queries)
 {
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
@@ -257,9 +266,10 @@ static int boxed_bytes(const fpa_plan *plan, bool queries)
     return fetched > once ? fetched - once : 0;
 }
 
-/* Rows as they lie, for 16 tokens and a block of columns. Shared memory: values of keys' products, keys' rows, copies that are
- * written; copies that queries' products read, queries' rows, both sides of dots, values of scores; panels that come.
- * Instructions: a copy's numbers are rounded and stored; steps of products; scores, and o, of each query. */
+/* Work of fused_rows for 16 tokens and a block of columns. Shared memory: values of keys' products, keys'
+ * rows, copies that are written; copies that queries' products read, queries' rows, both sides of dots,
+ * values of scores; panels that arrive. Instructions: rounding and storing copies; steps of products; scores,
+ * and o, of each query. */
 static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kernel_work *work)
 {
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
@@ -267,9 +277,9 @@ static void count_rows(const fpa_plan *plan, bool queries, struct fpa_cuda_kerne
     const int tiles = rows->key_groups * rows->key_tiles, units = rows->steps, all = columns->all;
     const int slabs = rows->slabs, values = (columns->tiles + 7) / 8, gate = plan->head->gate;
     const int weighed = rows->weighted ? units : 0;
-    /* a panel's queries are one warpgroup's, for whose copy keys wait: as though each of four did so much. Two that take panels in turn
-     * hide what a lone warp waits for between its instructions, and more where rows come whole (docs/decisions/0059-what-blocks-wait-for.md,
-     * 0099-ones-of-their-own.md) */
+    /* one warpgroup has a panel's queries, and keys wait for its copy: as if each of four did so much. Two
+     * that alternate hide what a lone warp waits for between its instructions, and more if rows are fetched
+     * by boxes (docs/decisions/0059-what-blocks-wait-for.md, 0099-ones-of-their-own.md) */
     const double serial = 2.5;
     struct fpa_cuda_work step = {.products = 4 * all * tiles,
                                  .shared = 2 * all * tiles + 16 * tiles + 16 * (slabs + values) + 30 * gate +
