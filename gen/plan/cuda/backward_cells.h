@@ -19,8 +19,8 @@ typedef struct fpa_cuda_cells {
     int units;
     int *suffix; /* [units] the block of rows of both of its cells */
     int prefixes;
-    int *
-        prefix_row; /* [factors - 1][whole groups of GROUP_CELLS] of each cell; behind the last one rows of zeros */
+    /* [factors - 1][whole groups of GROUP_CELLS] of each cell; after the last one the row of zeros */
+    int *prefix_row;
     int features;
     int *given; /* [features] which feature of a state it is; -1: none */
 } fpa_cuda_cells;

@@ -344,8 +344,8 @@ static bool reads_coordinates(const fpa_cuda_inputs *in)
     return in->suited[FUSED_COORDINATES].plan || (panel && panel->coordinates);
 }
 
-/* Whether the column of ones has room: behind the values in their last slab, or in a slab of its own if there is
- * one slab of values (ones_slabs). */
+/* Whether the column of ones has room: after the values in their last slab, or in a slab of its own if there
+ * is one slab of values (ones_slabs). */
 static bool has_room_for_ones(const fpa_cuda_inputs *in)
 {
     return in->plan->head->normalize == FPA_NORMALIZE_NONE || in->columns->tiles <= SLAB_COLUMNS ||

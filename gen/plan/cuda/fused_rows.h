@@ -11,7 +11,7 @@
  * If sums are few and finishing a panel takes long, two blocks with one warpgroup of each kind share a
  * multiprocessor.
  *
- * Rows that do not begin at a multiple of 16 bytes come in boxes that begin at the multiple before, if all
+ * Rows that do not begin at a multiple of 16 bytes are fetched by boxes that begin at the multiple before, if all
  * tokens' rows of a head begin at the same distance from one: they *lean* by that many numbers, which belong
  * to another head. The slabs then hold features, and columns of values, after these numbers. */
 #ifndef FPAC_GEN_PLAN_CUDA_FUSED_ROWS_H
