@@ -4,7 +4,7 @@
 
 #include "base/round.h"
 
-enum { WORD = 4, ELEMENT = 2, PIECE = 16, NO_NUMBER = -1 };
+enum { WORD = 4, ELEMENT = 2, PIECE = 16 };
 
 /* Bytes from one number of all tokens to the next: an odd number of words, so that lanes with a number each
  * use different banks. */
