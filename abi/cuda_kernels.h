@@ -1,5 +1,5 @@
-/* cuda_kernels: the kernels of an emitted CUDA file, in the order of fpa_cuda_geometry.kernel. Kernel NAME_x
- * of a head NAME has its name x here; cuda_call.h says what each one does. */
+/* cuda_kernels: the kernels of an emitted CUDA file, in the order of fpa_cuda_geometry.kernel. CUDA_X is kernel
+ * NAME_x of a head NAME; cuda_call.h describes each one. */
 #ifndef FPAC_ABI_CUDA_KERNELS_H
 #define FPAC_ABI_CUDA_KERNELS_H
 

@@ -1,5 +1,5 @@
-/* arena: memory that is freed at once. A head, a simplified head and a plan
- * each live in one arena, so nothing in them is freed piece by piece. */
+/* arena: memory that is freed as a whole. A head, a simplified head and a plan each have one arena that owns all
+ * of their memory. */
 #ifndef FPAC_BASE_ARENA_H
 #define FPAC_BASE_ARENA_H
 
@@ -9,25 +9,27 @@
 
 typedef struct arena_block arena_block;
 typedef struct arena {
-    arena_block *blocks;   /* newest first */
-    bool failed;           /* memory was out, at some time */
-    jmp_buf *failure;      /* where an allocation goes on then, and does not return; NULL: it returns NULL */
-    struct arena *scratch; /* the newest one, which is freed with this one */
-    struct arena *older;   /* of a scratch the one before */
+    arena_block *blocks; /* newest first */
+    bool failed;         /* an allocation has failed */
+    jmp_buf *failure;    /* an allocation that fails jumps here and does not return; NULL: it returns NULL */
+    struct arena *scratch; /* the newest scratch arena of this one (arena_scratch), freed with it */
+    struct arena *older;   /* of a scratch arena: the one that was made before it */
 } arena;
 
-/* size zeroed bytes aligned for any type, or NULL when memory is out.
- * arena_array also refuses a product that overflows. size 0 gives a valid pointer. */
+/* `size` bytes, zeroed and aligned for any type; a valid pointer if size is 0. NULL: out of memory, or in
+ * arena_array count * size overflows; if a->failure is set, the call jumps there instead. The arena owns the
+ * result. */
 void *arena_alloc(arena *a, size_t size);
 void *arena_array(arena *a, size_t count, size_t size);
 void *arena_copy(arena *a, const void *bytes, size_t size);
 char *arena_string(arena *a, const char *text);
 char *arena_format(arena *a, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* One for what is needed for a while, of which the other one frees what arena_free has not; it fails as that one does. */
+/* A new arena for temporary data. It fails as `a` does, and is freed by arena_free(a) if the caller has not freed
+ * it before. */
 arena *arena_scratch(arena *a);
 
-/* Free everything; the arena is empty and usable again. {0} is an empty arena. */
+/* Free everything, scratch arenas included; the arena is empty and can be used again. {0} is an empty arena. */
 void arena_free(arena *a);
 
 #endif

@@ -1,8 +1,8 @@
-/* clock: how long something takes. */
+/* clock: elapsed time. */
 #ifndef FPAC_BASE_CLOCK_H
 #define FPAC_BASE_CLOCK_H
 
-/* Seconds of a clock that nobody sets, since some moment: for differences. */
+/* Seconds since an arbitrary moment, by a clock that is never set: differences are elapsed times. */
 double clock_seconds(void);
 
 #endif

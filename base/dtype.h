@@ -18,7 +18,7 @@ float f16_to_float(uint16_t bits);
 /* One element at any address, aligned or not. */
 double dtype_load(fpa_dtype dtype, const void *from);
 void dtype_store(fpa_dtype dtype, void *to, double value);
-/* value as it reads back after being stored. */
+/* value rounded to the type. */
 double dtype_round(fpa_dtype dtype, double value);
 /* Unit roundoff: half the distance from 1 to the next number. */
 double dtype_roundoff(fpa_dtype dtype);

@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#undef fail /* what the analyzer sees of them elsewhere */
+#undef fail /* error.h defines these as macros for the static analyzer */
 #undef fail_memory
 
 fpa_status fail_list(fpa_error *error, fpa_status code, const char *where, const char *format,

@@ -59,7 +59,7 @@ static fpa_status read_open(int fd, const char *path, fpa_file *file, fpa_error 
 fpa_status file_read(const char *path, fpa_file *file, fpa_error *error)
 {
     memset(file, 0, sizeof *file);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* a pipe must not hold us up */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK); /* opening a FIFO must not wait for a writer */
     if (fd < 0) {
         file->missing = errno == ENOENT;
         return fail(error, FPA_IO, path, "cannot be opened: %s", strerror(errno));
@@ -140,7 +140,7 @@ static bool keep_owner_and_mode(int fd, const char *path)
     return fchmod(fd, facts.st_mode & 0777) == 0;
 }
 
-/* Write a new file that is to take the place of path. */
+/* Write a new file that will replace the one at path. */
 static bool write_new(const char *temporary, const char *path, mode_t mode, const fpa_bytes *parts, int count)
 {
     int fd = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
@@ -150,13 +150,13 @@ static bool write_new(const char *temporary, const char *path, mode_t mode, cons
     return file_close(fd, fine);
 }
 
-/* The rename itself has to reach the disk too. */
+/* fsync of the folder: the rename has to reach the disk, too. */
 static bool sync_folder(const char *folder)
 {
     int fd = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0)
         return false;
-    bool fine = fsync(fd) == 0 || errno == EINVAL; /* EINVAL: a file system that cannot, need not */
+    bool fine = fsync(fd) == 0 || errno == EINVAL; /* EINVAL: the file system cannot sync a folder */
     int reason = errno;
     close(fd);
     errno = reason;
@@ -216,7 +216,8 @@ bool folder_create(const char *path, mode_t mode)
 fpa_status folder_create_private(char **path, fpa_error *error)
 {
     const char *above = getenv("TMPDIR");
-    if (!above || above[0] != '/') /* the compiler runs inside of it: a relative name would not hold */
+    /* the compiler changes into this folder, so a relative TMPDIR would not hold */
+    if (!above || above[0] != '/')
         above = "/tmp";
     folder_sweep(above);
     char *made = temporary_path(above);
@@ -235,8 +236,9 @@ fpa_status folder_create_private(char **path, fpa_error *error)
 
 static void remove_entry(int above, const char *name);
 
-/* All that is in an open folder. By the kernel's own lists, which need no memory: a folder is not left behind
- * because there is none. What was removed may hide names from the list that is being read, so it is read again. */
+/* Remove all entries of an open folder. It lists them by getdents64, since opendir allocates: a folder can be
+ * removed even if memory is out. Removing entries may hide others from a list that is being read, so the folder is
+ * listed again until nothing more can be removed. */
 static void remove_entries(int folder)
 {
     _Alignas(struct dirent64) char list[2048];
@@ -258,7 +260,8 @@ static void remove_entry(int above, const char *name)
 {
     if (unlinkat(above, name, 0) == 0)
         return;
-    int folder = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC); /* no symlink's */
+    /* O_NOFOLLOW: never the target of a symbolic link */
+    int folder = openat(above, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC);
     if (folder < 0)
         return;
     remove_entries(folder);
@@ -272,7 +275,7 @@ void folder_remove(const char *path)
     unfinished_end_path(path);
 }
 
-/* No compilation and no writer takes a day: this is what one left that was killed. */
+/* Left behind by a process that was killed: no compilation and no writer takes a day. */
 static bool is_abandoned(const struct stat *facts)
 {
     enum { DAY = 24 * 60 * 60 };

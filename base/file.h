@@ -19,22 +19,22 @@ typedef struct fpa_file {
     bool missing; /* the read failed because there is no such file */
 } fpa_file;
 
-/* FILE_TEMPORARY and 16 hexadecimal digits are the names of files and folders that are not finished. Being
+/* Files and folders that are not finished are named FILE_TEMPORARY and 16 hexadecimal digits. A process that is
  * killed can leave one behind. */
 #define FILE_TEMPORARY ".fpac-"
 bool file_is_temporary(const char *name);
 
-/* Read a regular file of at most 1 GiB. */
+/* Read a regular file of at most 1 GiB. The caller frees file->bytes. */
 fpa_status file_read(const char *path, fpa_file *file, fpa_error *error);
 
-/* Write the parts, one after another, to folder/name: temporary file, fsync, rename, fsync of the
- * folder. On failure nothing new is left; a file of that name before is as it was. A new file has the mode, less
- * the process's umask; one that was there keeps its own, and its owner. */
+/* Write the parts, one after another, to folder/name: to a temporary file, then fsync, rename, fsync of the
+ * folder. On failure the folder is unchanged. A new file has the given mode less the process's umask; a file that
+ * is replaced keeps its mode and its owner. */
 fpa_status file_write(const char *folder, const char *name, mode_t mode, const fpa_bytes *parts, int count,
                       fpa_error *error);
 
-/* Write all bytes, or all parts, to a descriptor; close one whose work went well or not, which closing may still tell. False
- * leaves the first reason in errno. */
+/* Write all bytes, or all parts, to a descriptor. file_close closes one after work that went well (fine) or not,
+ * and returns whether all went well, closing included. False: errno has the first reason. */
 bool file_write_all(int fd, const void *bytes, size_t size);
 bool file_write_parts(int fd, const fpa_bytes *parts, int count);
 bool file_close(int fd, bool fine);
@@ -44,11 +44,12 @@ char *file_path(const char *folder, const char *name);
 
 /* Makes a folder, and the missing ones above it; false: errno has the reason. */
 bool folder_create(const char *path, mode_t mode);
-/* A new folder under $TMPDIR (else /tmp) that only we can enter; malloc'ed path. */
+/* A new folder under $TMPDIR (else /tmp) that only this user can enter; *path is malloc'ed. */
 fpa_status folder_create_private(char **path, fpa_error *error);
 /* Remove a folder with all that is in it, or a file. */
 void folder_remove(const char *path);
-/* Remove what is temporary in a folder, belongs to us and is older than a day. */
+/* Remove temporary files and folders (FILE_TEMPORARY) in a folder that belong to this user and are older than a
+ * day. */
 void folder_sweep(const char *folder);
 
 #endif

@@ -11,7 +11,7 @@ static int smaller(int a, int b)
     return a < b ? a : b;
 }
 
-/* One cell of the table of distances between prefixes (optimal string alignment). */
+/* table[i][j], the distance between the first i letters of a and the first j of b (optimal string alignment). */
 static int cell(const char *a, const char *b, int i, int j, int table[COMPARED + 1][COMPARED + 1])
 {
     int change = table[i - 1][j - 1] + (a[i - 1] != b[j - 1]);

@@ -26,7 +26,7 @@ static fpa_status fail_file(const char *path, const char *what, fpa_error *error
     return errno == ENOMEM ? fail_memory(error) : fail(error, FPA_IO, path, "%s: %s", what, strerror(errno));
 }
 
-/* Read the length of the header and the header; header has room for MAX_HEADER + 1 bytes. */
+/* Read the header's length, then the header; `header` has room for MAX_HEADER + 1 bytes. */
 static fpa_status read_header(FILE *file, const char *path, char *header, fpa_error *error)
 {
     unsigned char start[MAGIC_SIZE], size[4] = {0};
@@ -80,7 +80,7 @@ static fpa_status read_layout(FILE *file, const char *path, npy_layout *layout, 
 
 /* ---- reading ---- */
 
-/* The numbers as they lie in the file, malloc'ed; never NULL on success. */
+/* The numbers in the file's order and type, malloc'ed; never NULL on success. */
 static fpa_status read_items(FILE *file, const char *path, const npy_layout *layout, void **items,
                              fpa_error *error)
 {
@@ -96,7 +96,8 @@ static fpa_status read_items(FILE *file, const char *path, const npy_layout *lay
     return fail_file(path, "cannot be read", error);
 }
 
-/* A regular file, opened without waiting for anybody: whoever opens a FIFO waits for its other end. */
+/* Open a regular file. Opening a FIFO would wait for its writer, so the file is opened without waiting and its
+ * kind checked. */
 static fpa_status open_file(const char *path, FILE **file, fpa_error *error)
 {
     struct stat facts;
@@ -115,7 +116,7 @@ static fpa_status open_file(const char *path, FILE **file, fpa_error *error)
     return fail_file(path, "cannot be opened", error);
 }
 
-/* Before a number is read. */
+/* The file's shape is checked against the limit before any number is read. */
 static fpa_status check_limit(const char *path, const npy_layout *layout, const npy_limit *limit,
                               fpa_error *error)
 {
@@ -149,7 +150,7 @@ static fpa_status read_file(const char *path, const npy_limit *limit, npy_layout
     return status;
 }
 
-/* Where number i of C order lies in the file. */
+/* Index in the file of the number that has index i in C order. */
 static int64_t place_of(const npy_layout *layout, int64_t i)
 {
     int64_t place = 0, stride = layout->count;
@@ -170,7 +171,7 @@ static double integer_at(const npy_layout *layout, const void *items, int64_t pl
     memcpy(&bits, at, (size_t)layout->item);
     if (layout->kind != 'i')
         return (double)bits;
-    const int above = 64 - 8 * layout->item; /* the sign goes to the top, and comes down again */
+    const int above = 64 - 8 * layout->item; /* shifted up, then down with copies of the sign bit */
     return (double)((int64_t)(bits << above) >> above);
 }
 
@@ -184,11 +185,11 @@ static double item_at(const npy_layout *layout, const void *items, int64_t i)
     return layout->item == 4 ? (double)((const float *)items)[place] : ((const double *)items)[place];
 }
 
-/* As float, in C order; an integer beyond 2^24 is exact as it is, or an error. */
+/* As float, in C order. An integer that float32 cannot hold exactly is an error. */
 static fpa_status convert(const char *path, const npy_layout *layout, const void *items, float *to,
                           fpa_error *error)
 {
-    const double most = 0x1p53; /* what is larger was rounded to double already */
+    const double most = 0x1p53; /* larger integers were already rounded when they were converted to double */
     for (int64_t i = 0; i < layout->count; i++) {
         const double value = item_at(layout, items, i);
         to[i] = (float)value;
@@ -243,7 +244,7 @@ fpa_status npy_read_mask(const char *path, fpa_array *array, fpa_error *error)
     return read_array(path, WANT_MASK, array, error);
 }
 
-/* The numbers of a file, in double and C order, malloc'ed. */
+/* The numbers of a file as double, in C order, malloc'ed. */
 static fpa_status read_doubles(const char *path, const npy_limit *limit, npy_layout *layout, double **data,
                                fpa_error *error)
 {

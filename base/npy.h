@@ -14,29 +14,30 @@ typedef struct fpa_array {
     int64_t shape[NPY_MAX_AXES];
     int64_t count; /* product of shape */
     float *data;   /* [count], C order, malloc'ed */
-    int item;      /* bytes of a number in its file: 1, 2 (float16), 4 or 8; 0 stands for 4 */
-    bool reversed; /* the file has it in Fortran order: it was copied */
+    int item;      /* bytes of a number in the file: 1, 2 (float16), 4 or 8; 0 means 4 */
+    bool reversed; /* the file has Fortran order; data were reordered */
 } fpa_array;
 
-/* Read float16 or float32, or float64 rounded to float32; Fortran order is copied to C order. The message names the file
- * and what it holds. */
+/* Read float16 or float32, or float64 rounded to float32; data in Fortran order are reordered to C order. Errors
+ * name the file and what it contains. The caller frees array->data. */
 fpa_status npy_read(const char *path, fpa_array *array, fpa_error *error);
-/* The same, or integers of any type: INVALID where float32 does not have one of them. */
+/* The same for floats or integers of any type; FPA_INVALID if float32 cannot hold one of the integers exactly. */
 fpa_status npy_read_numbers(const char *path, fpa_array *array, fpa_error *error);
-/* A mask, bool or uint8: its numbers as they are. */
+/* Read a mask, bool or uint8, as the numbers that it contains. */
 fpa_status npy_read_mask(const char *path, fpa_array *array, fpa_error *error);
-/* Write float32, or float16 (item 2), to where path leads (output.h): a file appears whole or not at all. */
+/* Write float32, or float16 (item 2), to the file that path leads to (output.h): it appears whole or not at all. */
 fpa_status npy_write(const char *path, const fpa_array *array, fpa_error *error);
 void npy_free(fpa_array *array);
 
-/* What a spec may be given: a matrix, two axes, or several of one shape, three; floats, or integers of any type. */
+/* Constants for a spec: a matrix (two axes) or several matrices of one shape (three axes), of floats or integers. */
 typedef struct npy_matrices {
-    bool several; /* three axes; else count is 1 */
+    bool several; /* the file has three axes; else count is 1 */
     int64_t count, rows, columns;
     double *data; /* [count][rows][columns], malloc'ed */
 } npy_matrices;
 
-/* Of each matrix at most so many rows and columns, of all so many numbers: what has more is INVALID before it is read. */
+/* The most rows and columns of a matrix, and the most numbers of all matrices; a file with more is FPA_INVALID
+ * before its numbers are read. */
 typedef struct npy_limit {
     int64_t rows, columns, numbers;
 } npy_limit;

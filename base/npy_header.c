@@ -26,7 +26,7 @@ static const char *skip_blanks(const char *text)
     return text + strspn(text, " \t\n");
 }
 
-/* Each parser below begins at *at and leaves it behind what it has read. */
+/* Each parser below begins at *at and advances *at past what it has read. */
 
 /* A string without escapes, as Python quotes it: its first character and its length. */
 static bool parse_string(const char **at, const char **text, size_t *length)
@@ -101,7 +101,7 @@ static fpa_status add_axis(const char *path, const char **at, npy_layout *layout
     return FPA_OK;
 }
 
-/* (), (3,) or (3, 4): (3) is no tuple. */
+/* A tuple of axes: (), (3,) or (3, 4). In Python (3) is no tuple, and it is refused here, too. */
 static fpa_status parse_shape(const char *path, const char **at, npy_layout *layout, fpa_error *error)
 {
     bool comma = false;
@@ -136,7 +136,7 @@ static fpa_status parse_value(int key, const char *path, const char **at, npy_la
     return key == KEY_ORDER ? parse_order(path, at, layout, error) : parse_shape(path, at, layout, error);
 }
 
-/* "'descr':", and which key it is; 0: none of ours, or no key. */
+/* A key and its colon, such as "'descr':". Returns which key it is; 0: another one, or no key. */
 static int parse_key(const char **at)
 {
     const char *name;
@@ -161,8 +161,8 @@ static fpa_status fail_missing(const char *path, int seen, fpa_error *error)
                                       : "a shape");
 }
 
-/* The three keys, each once, in any order, and nothing else: what Python would evaluate further
- * ('<f4'*2) is no header. */
+/* The three keys, each once, in any order, and nothing else. Values are literals: what Python would have to
+ * evaluate, such as '<f4'*2, is refused. */
 fpa_status npy_header_parse(const char *path, const char *header, npy_layout *layout, fpa_error *error)
 {
     const char *at = skip_blanks(header);

@@ -4,7 +4,7 @@
 
 #include "npy.h"
 
-/* What a file may hold. */
+/* Kinds of numbers that a caller accepts. */
 typedef enum npy_wanted { WANT_FLOATS, WANT_NUMBERS, WANT_MASK } npy_wanted;
 
 /* What a file's header says. */
@@ -18,7 +18,8 @@ typedef struct npy_layout {
     int64_t count;
 } npy_layout;
 
-/* The three keys, each once, in any order, and nothing else. layout->wanted is given; path for messages. */
+/* Parse a header: its three keys, each once, in any order, and nothing else. The caller sets layout->wanted; path
+ * is for messages. */
 fpa_status npy_header_parse(const char *path, const char *header, npy_layout *layout, fpa_error *error);
 
 #endif

@@ -13,7 +13,7 @@ enum {
 
 static const char magic[] = "\x93NUMPY";
 
-/* "(3, 4)", and "(3,)" for one axis, as Python has it. */
+/* A shape as a Python tuple: "(3, 4)", or "(3,)" for one axis. */
 static void format_shape(char *text, size_t size, const fpa_array *array)
 {
     size_t used = (size_t)snprintf(text, size, "(");
@@ -23,11 +23,11 @@ static void format_shape(char *text, size_t size, const fpa_array *array)
     snprintf(text + used, size - used, "%s)", array->axes == 1 ? "," : "");
 }
 
-/* Version 1.0; the data begin at a multiple of ALIGNMENT. */
+/* Room for a header of version 1.0, after which the data begin at a multiple of ALIGNMENT. */
 enum { WRITTEN_HEADER = 512 };
 _Static_assert(WRITTEN_HEADER % ALIGNMENT == 0 && WRITTEN_HEADER > NPY_MAX_AXES * 24 + 128, "too short");
 
-/* The number of bytes. */
+/* Returns the header's bytes. */
 static size_t format_header(char header[WRITTEN_HEADER], const fpa_array *array)
 {
     enum { START = MAGIC_SIZE + 2 };

@@ -9,7 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* The folder of a path, malloc'ed, and in *name the rest. */
+/* The folder of a path, malloc'ed; *name is the part after it, within path. */
 static char *split_path(const char *path, const char **name)
 {
     const char *slash = strrchr(path, '/');
@@ -19,7 +19,7 @@ static char *split_path(const char *path, const char **name)
     return strndup(path, slash == path ? 1 : (size_t)(slash - path));
 }
 
-/* Where a link at path leads, malloc'ed; NULL with errno EINVAL or ENOENT when there is no link. */
+/* The target of the symbolic link at path, malloc'ed; NULL with errno EINVAL or ENOENT: there is no link. */
 static char *follow(const char *path)
 {
     char target[PATH_MAX];
@@ -36,10 +36,10 @@ static char *follow(const char *path)
     return next;
 }
 
-/* The path at the end of all links, malloc'ed; NULL leaves the reason in errno. */
+/* Path with all symbolic links followed, malloc'ed; NULL: errno has the reason. */
 static char *resolve(const char *path)
 {
-    enum { MOST_LINKS = 40 }; /* as the kernel has it */
+    enum { MOST_LINKS = 40 }; /* as in Linux */
     char *at = strdup(path);
     for (int i = 0; at && i < MOST_LINKS; i++) {
         char *next = follow(at);
@@ -57,8 +57,8 @@ static char *resolve(const char *path)
     return NULL;
 }
 
-/* The number of the open descriptor that a path names; -1: it names none. Opened by its name, a file would be
- * written from its beginning, whatever the shell had in mind (>>). */
+/* The number of the open descriptor that a path names; -1: it names none. Writing to the descriptor keeps its
+ * offset (the shell's >>), while opening the path would begin at the start of the file. */
 static int descriptor_named(const char *path)
 {
     static const char *const folders[] = {"/dev/fd/", "/proc/self/fd/"};
@@ -84,7 +84,7 @@ static bool write_through(const char *path, const fpa_bytes *parts, int count)
     return file_close(fd, file_write_parts(fd, parts, count));
 }
 
-/* In the place of the file that path leads to. */
+/* Replace the file that path leads to. */
 static fpa_status replace(const char *path, mode_t mode, const fpa_bytes *parts, int count, fpa_error *error)
 {
     const char *name;
@@ -102,7 +102,8 @@ static fpa_status replace(const char *path, mode_t mode, const fpa_bytes *parts,
         folder_sweep(folder);
         status = file_write(folder, name, mode, parts, count, error);
     }
-    if (status && status != FPA_NO_MEMORY && error) /* as the person wrote it */
+    /* the error names the path that the caller gave, not the resolved one */
+    if (status && status != FPA_NO_MEMORY && error)
         snprintf(error->where, sizeof error->where, "%s", path);
     free(folder);
     free(end);

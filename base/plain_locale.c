@@ -1,6 +1,6 @@
 #include "plain_locale.h"
 
-/* C libraries keep C's locale ready: this makes no copy, and nothing is to be freed. */
+/* newlocale of "C" returns a static object of the C library: nothing is copied, and nothing has to be freed. */
 locale_t locale_plain(void)
 {
     return uselocale(newlocale(LC_ALL_MASK, "C", (locale_t)0));

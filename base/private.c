@@ -36,7 +36,8 @@ static bool is_private(const char *path, int flags, const char *otherwise, char 
 bool folder_is_private(const char *path, char *reason, size_t size)
 {
     const char *slash = strrchr(path, '/');
-    if (strcmp(slash ? slash + 1 : path, "..") == 0) { /* whose parent it is, a link may have said */
+    /* which folder ".." is may depend on a symbolic link before it */
+    if (strcmp(slash ? slash + 1 : path, "..") == 0) {
         snprintf(reason, size, "%.160s is named by its child: name it itself", path);
         return false;
     }

@@ -4,7 +4,7 @@
 
 #include <stdint.h>
 
-/* Of values >= 0 and units >= 1. */
+/* For value >= 0 and unit >= 1. */
 static inline int64_t divide_up(int64_t value, int64_t unit)
 {
     return (value + unit - 1) / unit;

@@ -5,7 +5,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* "512KiB", "1.5 MiB", "64K", "524288"; K, M and G are powers of 1024. False: it is no size from 1 byte to 2^50. */
+/* Parse a number of bytes: "512KiB", "1.5 MiB", "64K", "524288"; K, M and G are powers of 1024. False: the text is
+ * not a size from 1 byte to 2^50. */
 bool size_parse(const char *text, int64_t *bytes);
 
 #endif

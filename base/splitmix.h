@@ -4,10 +4,11 @@
 
 #include <stdint.h>
 
-/* splitmix64 (Vigna): 64 random bits; *state is the seed at first. */
+/* splitmix64 (Vigna): 64 random bits. *state is initially the seed, and each call changes it. */
 uint64_t splitmix_bits(uint64_t *state);
 
-/* Nearly normal: twelve uniform numbers of [0, 1) less 6. Only exact operations, no libm. */
+/* Approximately a standard normal: the sum of twelve uniform numbers in [0, 1), minus 6. All operations are exact,
+ * and no libm is used, so that results are the same everywhere. */
 double splitmix_normal(uint64_t *state);
 
 #endif

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Room for size more bytes and the text's end. */
+/* Make room for `size` more bytes and the terminating 0. */
 static bool grow(text_buffer *text, size_t size)
 {
     size_t room = text->room ? text->room : sizeof text->pending;
@@ -41,13 +41,13 @@ FILE *text_open(text_buffer *text)
     text->stream = fopencookie(text, "w", (cookie_io_functions_t){.write = append});
     if (text->stream)
         setvbuf(text->stream, text->pending, _IOFBF,
-                sizeof text->pending); /* stdio's own may fail to be had */
+                sizeof text->pending); /* stdio's own buffer would have to be allocated, which may fail */
     return text->stream;
 }
 
 char *text_finish(text_buffer *text)
 {
-    append(text, "", 0); /* an empty text is one too */
+    append(text, "", 0); /* so that an empty text is allocated, too */
     const bool failed = ferror(text->stream);
     if (fclose(text->stream) == 0 && !failed && !text->lost)
         return text->bytes;

@@ -14,7 +14,8 @@
 
 enum { NOTES = 256, NOTE_PATH = 512, DEPTH = 8 };
 
-/* A note belongs to the process that wrote it: a forked child has a copy of its parent's, which are free for it. */
+/* A note belongs to the process that wrote it. A forked child inherits its parent's notes, and treats them as
+ * free. */
 typedef struct note {
     _Atomic pid_t owner; /* 0: free; negative: that process is writing it */
     unfinished_kind kind;
@@ -22,7 +23,7 @@ typedef struct note {
     char path[NOTE_PATH];
 } note;
 
-/* A handler of signals has nothing else to find them by. */
+/* Static, since a signal handler has to find them. */
 static note notes[NOTES];
 
 static bool take(note *n, pid_t self)
@@ -63,7 +64,7 @@ void unfinished_end_path(const char *path)
             unfinished_end(i);
 }
 
-/* opendir and nftw take memory, which a handler must not: the kernel's own list of names. */
+/* The entries that the system call getdents64 returns: a signal handler must not allocate, as opendir and nftw do. */
 struct name_entry {
     uint64_t inode;
     int64_t next;
@@ -99,7 +100,8 @@ static void remove_inside(int folder, int depth)
         }
 }
 
-/* A process that was just killed may still make a file: try again for a while. */
+/* A process that was just killed may still create files in the folder, so removing it is tried again for half a
+ * second. */
 static void remove_folder(const char *path)
 {
     const struct timespec pause = {0, 10 * 1000 * 1000};

@@ -1,5 +1,5 @@
-/* embedded: files that travel inside the library, NUL-terminated. The Makefile writes the
- * arrays with tools/embed.c: gen/spec/prelude.lua is fpa_embedded_prelude_lua. */
+/* embedded: files that are compiled into the library, as NUL-terminated texts. The Makefile writes the arrays with
+ * tools/embed.c: gen/spec/prelude.lua is fpa_embedded_prelude_lua. */
 #ifndef FPAC_GEN_EMBEDDED_H
 #define FPAC_GEN_EMBEDDED_H
 

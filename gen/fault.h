@@ -1,23 +1,23 @@
-/* fault: a mistake on purpose in emitted code, for tests of what has to find it.
+/* fault: a deliberate mistake in emitted code, for tests that verification finds it.
  *
- * Templates name the lines where mistakes are made ("points", template.h): tests hang on these names, and not
- * on the text of the lines. Nothing of a point is in what is emitted. */
+ * The lines of a template that a fault can replace have a name, a `point` (gen/emit/template.h). Tests refer to
+ * the name, so that they do not depend on the lines' text. Emitted code contains nothing of points. */
 #ifndef FPAC_GEN_FAULT_H
 #define FPAC_GEN_FAULT_H
 
 #include "gen.h"
 
 typedef struct fpa_fault {
-    const char *point; /* name of template lines */
-    const char *wrong; /* template lines in their place; NULL: none */
-    bool backward;     /* in the text of the gradients */
-    bool values;       /* in that of a pass of values (gen.h: source_generate_pass), */
-    bool rows;         /* or of rows */
-    const char *right; /* the text without the fault; NULL: it is generated too */
+    const char *point; /* name of the template lines that are replaced */
+    const char *wrong; /* template lines that replace them; NULL: they are omitted */
+    bool backward;     /* the point is in the text of the gradients */
+    bool values;       /* the point is in the text of a pass of values (gen.h: source_generate_pass) */
+    bool rows;         /* the point is in the text of a pass of rows */
+    const char *right; /* the text without the fault, to compare with; NULL: it is generated */
 } fpa_fault;
 
-/* As source_generate, with the fault. FPA_INVALID when no template has such a point, or when what is emitted
- * is the same with and without the fault. */
+/* source_generate with the fault. FPA_INVALID if no template has such a point, or if the emitted text is the same
+ * with and without the fault. */
 fpa_status source_generate_faulty(const fpa_head *head, const char *target, const fpa_fault *fault,
                                   fpa_source *source, fpa_error *error);
 

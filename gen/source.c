@@ -12,11 +12,11 @@
 #include "fault.h"
 #include "gen/emit/template.h"
 
-/* Which text of a head. */
+/* Which of a head's texts is generated. */
 typedef struct request {
-    const char *target, *mechanism; /* mechanism NULL: what is fastest */
-    bool backward;                  /* of its gradients */
-    bool pass;                      /* of another head's gradients, by the mechanism */
+    const char *target, *mechanism; /* mechanism NULL: the fastest one */
+    bool backward;                  /* the text of its gradients */
+    bool pass;                      /* the head is a pass of another head's gradients */
 } request;
 
 /* head -> simplify -> plan -> emit */
@@ -82,7 +82,9 @@ fpa_status source_generate_backward(const fpa_head *head, const char *target_nam
     return generate(head, (request){.target = target_name, .backward = true}, NULL, source, error);
 }
 
-/* Only these leave dots of outputs, and states, or take numbers beside tokens; only split_outer contracts these, and takes rows of more numbers than heads may have. */
+/* The mechanism that a pass needs; NULL: any. Only fused_rows reads numbers beside tokens and adds to an output,
+ * and stores the dots and states of a gated line. Only split_outer has NAME_chunk_contraction, stores dots of
+ * other gated heads, and reads rows of more elements than other heads may have. */
 static const char *pass_mechanism(const fpa_head *head, fpa_pass pass)
 {
     enum { WIDE = 256 };
@@ -107,7 +109,7 @@ static void forget_rows(fpa_passes *passes)
     passes->own[PASS_ROWS] = false;
 }
 
-/* *contracts: whether kernels of a pass, which is possible, contract its states. */
+/* Whether a pass can be planned: no error. *contracts: whether its module has NAME_chunk_contraction. */
 static fpa_status plan_pass(const fpa_head *head, fpa_pass pass, bool own, const fpa_target *target,
                             bool *contracts, fpa_error *error)
 {
@@ -124,7 +126,8 @@ static fpa_status plan_pass(const fpa_head *head, fpa_pass pass, bool own, const
     return status;
 }
 
-/* Without the one mechanism that a pass needs there are no passes; where that of values contracts, in chunks too, none of rows is needed. */
+/* Removes passes that cannot be used: all of them if the mechanism that one of them needs does not suit it; the
+ * pass of rows if the pass of values computes the gradients of q and k by contraction, in chunks, too. */
 static fpa_status forget_needless(const fpa_head *head, fpa_passes *passes, const fpa_target *target,
                                   fpa_error *error)
 {

@@ -1,4 +1,4 @@
-/* form: the ways to evaluate a head, which agree to rounding. */
+/* form: the three ways to evaluate a head, whose results agree up to rounding. */
 #ifndef FPAC_HEAD_FORM_H
 #define FPAC_HEAD_FORM_H
 

@@ -1,4 +1,4 @@
-/* head: life, rules, figures and names of a head. Its canonical text is head_text.c. */
+/* head: creation, validation, figures and names of a head. Its canonical text is text.c. */
 #include "head.h"
 
 #include <math.h>
@@ -44,7 +44,7 @@ static const char *place(const fpa_head *head)
     return head->name ? head->name : "";
 }
 
-/* [A-Za-z_][A-Za-z0-9_]*, at most HEAD_MAX_NAME bytes; ASCII whatever the locale. */
+/* [A-Za-z_][A-Za-z0-9_]*, at most HEAD_MAX_NAME bytes; ASCII only, whatever the locale. */
 static bool is_identifier(const char *name)
 {
     static const char letters[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_";
@@ -103,7 +103,8 @@ static fpa_status check_products(const fpa_head *head, fpa_error *error)
     return FPA_OK;
 }
 
-/* What leaves the window enters the state: later tokens only see it there, and one normaliser makes the two one sum. */
+/* A key that leaves the window is added to the state, where later tokens see it. The state's sum and the window's
+ * exponentials share one normaliser, hence one is needed. */
 static fpa_status check_window(const fpa_head *head, fpa_error *error)
 {
     if (head->window == 0)
@@ -199,7 +200,7 @@ static fpa_status check_matrix(const fpa_head *head, int index, fpa_error *error
     return fail(error, FPA_INVALID, place(head), "matrix %d is of no known kind", index + 1);
 }
 
-/* Rows a branch may take: of the identity, or of its matrix. */
+/* The number of rows that a branch can select from: those of the identity, or of its matrix. */
 static int source_rows(const fpa_head *head, const fpa_branch *branch)
 {
     return branch->source == FPA_INPUT ? head->d : head->matrices[branch->source].rows;
@@ -226,7 +227,7 @@ static fpa_status check_rows(const fpa_head *head, const fpa_branch *branch, int
     return FPA_OK;
 }
 
-/* A number that no double is near to; its text for the message. */
+/* Whether a number is outside of the range of doubles; then `text` is the number for the message. */
 static bool beyond_doubles(fpa_number number, char text[NUMBER_TEXT])
 {
     const bool beyond = number.wide && (number.value == 0 || isinf(number.value));
@@ -319,7 +320,7 @@ static bool row_is_zero(const fpa_head *head, const fpa_branch *branch, int w)
 static bool term_is_zero(const fpa_head *head, const fpa_term *term)
 {
     if (term->weight.value == 0 || (head->scale == 0 && term->branch_count && !head->lift))
-        return true; /* coordinates may be other than 0 where q is 0 */
+        return true; /* coordinates need not be 0 where q is 0 */
     for (int l = 0; l < term->branch_count; l++) {
         bool zero = true;
         for (int w = 0; w < term->branches[l].width && zero; w++)
@@ -365,7 +366,7 @@ static fpa_status check_terms(const fpa_head *head, fpa_error *error)
     return status == FPA_OK ? check_kernel(head, error) : status;
 }
 
-/* most: coordinates that there may be. */
+/* most: the largest d allowed. */
 static fpa_status validate(const fpa_head *head, int most, fpa_error *error)
 {
     fpa_status status = check_name(head, head->name, "the head", error);
@@ -437,7 +438,7 @@ static bool degree_occurs(const fpa_head *head, int degree)
     return false;
 }
 
-/* Every partial product is a binomial. */
+/* Each partial product is a binomial coefficient, so that divisions are exact. */
 double monomial_count(int d, int n)
 {
     double count = 1;

@@ -23,7 +23,7 @@ const fpa_layer_spec *layer_find(const fpa_head_list *list, const char *name)
     return NULL;
 }
 
-/* One property that all heads have in common. */
+/* Checks that a head has the property that the layer's first head has. */
 static fpa_status check_number(const char *name, const char *what, const fpa_head *head, long long has,
                                int at, const fpa_head *first, long long wanted, fpa_error *error)
 {
@@ -43,7 +43,7 @@ static fpa_status check_type(const char *name, const char *what, const fpa_head 
                 at + 1, head->name, what, dtype_name(has), first->name, dtype_name(wanted));
 }
 
-/* Numbers of a position; of heads without positions those that others have. */
+/* Numbers of a head's position; a head without positions fits any: `others`. */
 static int positions_of(const fpa_head *head, int others)
 {
     return head->lift && head->lift->positions ? head->lift->positions : others;
@@ -66,7 +66,7 @@ fpa_status layer_validate(const char *name, const fpa_head *const *heads, const 
                           fpa_error *error)
 {
     int positions = 0;
-    const fpa_head *placed = NULL; /* the first with positions */
+    const fpa_head *placed = NULL; /* the first head with positions */
     if (part_count < 1 || part_count > LAYER_MAX_PARTS)
         return fail(error, FPA_INVALID, name, "the layer has %d parts, but 1 to %d are needed", part_count,
                     LAYER_MAX_PARTS);

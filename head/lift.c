@@ -119,7 +119,7 @@ static fpa_status check_matrix(const fpa_head *head, int part, const char *what,
     return FPA_OK;
 }
 
-/* The matrix of a factor: with or without a column of constants. */
+/* The matrix of a factor, which may have one more column, of constants. */
 static fpa_status check_projection(const fpa_head *head, int part, int matrix, int rows, fpa_error *error)
 {
     const fpa_lift *lift = head->lift;

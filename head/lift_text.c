@@ -28,7 +28,7 @@ static const char *kind_word(int index)
     return index ? "complex" : "real";
 }
 
-/* 1-based; 0: none. */
+/* A matrix as the text counts: 1-based; 0: none. */
 static int matrix_number(int index)
 {
     return index < 0 ? 0 : index + 1;
@@ -76,7 +76,7 @@ void lift_print(FILE *out, const fpa_lift *lift)
 
 /* ---- reading ---- */
 
-/* "keyword value" amid a line. */
+/* Read "keyword value" within a line. */
 static void read_pair(reader *in, const char *keyword, int high, int *value)
 {
     reader_expect(in, keyword);
@@ -103,7 +103,7 @@ static void read_maps(reader *in, fpa_lift_part *part)
     reader_finish(in);
 }
 
-/* A matrix by its number; none: 0. */
+/* Read the number of a matrix; 0: none. */
 static void read_matrix(reader *in, int *matrix)
 {
     int number = 0;

@@ -8,7 +8,7 @@
 #include "reader.h"
 
 void lift_print(FILE *out, const fpa_lift *lift);
-/* in->head's lift, if the text goes on with one. */
+/* Read in->head's lift, if the next line begins one. */
 void lift_read(reader *in);
 
 #endif

@@ -1,4 +1,4 @@
-/* Several heads, as one spec file gives them. */
+/* The list of heads of a spec file. */
 #include <stdlib.h>
 #include <string.h>
 

@@ -23,7 +23,7 @@ static unsigned_wide wide_gcd(unsigned_wide a, unsigned_wide b)
     return number_gcd((uint64_t)a, (uint64_t)b);
 }
 
-/* num/den in lowest terms; false: that does not fit 64 bits. den != 0. */
+/* num/den in lowest terms; den != 0. False: the result does not fit 64 bits. */
 static bool reduce(wide num, wide den, fpa_number *reduced)
 {
     bool negative = (num < 0) != (den < 0);
@@ -69,7 +69,7 @@ fpa_number number_double(arena *memory, double value)
                : wide_scaled(memory, mantissa, exponent);
 }
 
-/* *result: of two numbers one of which has no value. */
+/* Whether a or b has no value; then *result is that one, as the result of an operation on both. */
 static bool is_none(fpa_number a, fpa_number b, fpa_number *result)
 {
     *result = number_status(a) ? a : b;
@@ -123,7 +123,7 @@ fpa_number number_div(arena *memory, fpa_number a, fpa_number b)
     return wide_apply(memory, WIDE_DIV, a, b);
 }
 
-/* By squaring: what has too many bits ends after a few steps. */
+/* By repeated squaring. A result with too many bits fails after a few steps, whatever the exponent. */
 fpa_number number_pow(arena *memory, fpa_number a, int64_t exponent)
 {
     fpa_number result = number_int(1);
@@ -165,7 +165,7 @@ fpa_status number_status(fpa_number a)
 {
     if (a.den || a.wide)
         return FPA_OK;
-    return a.num ? (fpa_status)a.num : FPA_INVALID; /* of zeroed memory */
+    return a.num ? (fpa_status)a.num : FPA_INVALID; /* 0 only in zeroed memory: FPA_INVALID */
 }
 
 fpa_status number_check(fpa_number a, const char *where, fpa_error *error)
@@ -219,7 +219,7 @@ bool number_equal(fpa_number a, fpa_number b)
     return wide_equal(a.wide, b.wide);
 }
 
-/* Rounding keeps the order, so doubles that differ tell it. */
+/* Rounding is monotonic: if the nearest doubles differ, they have the order of the numbers. */
 int number_compare(arena *memory, fpa_number a, fpa_number b)
 {
     if (a.value != b.value)
@@ -264,7 +264,7 @@ fpa_number number_copy(arena *memory, fpa_number a)
     return room ? number_place(room, a) : number_none(FPA_NO_MEMORY);
 }
 
-/* Neighbours are often one number: they share the copy. */
+/* Consecutive numbers are often equal: they share a copy. */
 fpa_number *numbers_copy(arena *memory, const fpa_number *numbers, size_t count)
 {
     fpa_number *copies = arena_array(memory, count, sizeof *copies);
@@ -279,7 +279,7 @@ fpa_number *numbers_copy(arena *memory, const fpa_number *numbers, size_t count)
 
 /* --- text --- */
 
-/* Hexadecimal floating point as printf's %a writes it, but whatever the locale's point is. */
+/* Hexadecimal floating point as printf's %a, but independent of the locale's decimal point. */
 static void print_double(char text[NUMBER_TEXT], double value)
 {
     int exponent;
@@ -301,7 +301,7 @@ static void print_narrow(char text[NUMBER_TEXT], fpa_number a)
         snprintf(text, NUMBER_TEXT, "%" PRId64 "/%" PRId64, a.num, a.den);
 }
 
-/* The fewest decimal digits that give the double back; a point whatever the locale's is. */
+/* The fewest decimal digits that read back as the same double, with a point whatever the locale is. */
 static void print_decimal(char text[NUMBER_TEXT], double value)
 {
     int precision = 1;
@@ -316,7 +316,8 @@ static void print_decimal(char text[NUMBER_TEXT], double value)
     }
 }
 
-/* A double with a large power of two below the bar, which somebody wrote as a decimal: 0.3. */
+/* If a fraction is the exact value of a double, replaces its text by the double's shortest decimal if that is
+ * shorter, as for 0.3, whose denominator is a large power of two. */
 static void shorten(char text[NUMBER_TEXT], fpa_number a)
 {
     const int64_t exact = INT64_C(1) << 53;
@@ -352,7 +353,7 @@ bool number_write(FILE *out, fpa_number a)
     else if (a.wide)
         print_double(text, a.value);
     else
-        snprintf(text, sizeof text, "?"); /* of a head that was not validated; the parser refuses it */
+        snprintf(text, sizeof text, "?"); /* only in a head that was not validated; the parser refuses it */
     fputs(text, out);
     return true;
 }
@@ -376,7 +377,7 @@ static bool scan_exponent(const char *text, int *exponent)
     return true;
 }
 
-/* What print_double writes, after the sign: 0x1.8p-1. */
+/* Parses what print_double writes after the sign: 0x1.8p-1. */
 static bool scan_double(const char *text, double *value)
 {
     int digits = 0, exponent;
@@ -393,7 +394,7 @@ static bool scan_double(const char *text, double *value)
     return true;
 }
 
-/* Only the spelling of print_double, and only of what is beyond 64 bits. */
+/* Accepts only the spelling of print_double, and only doubles that do not fit 64-bit fractions. */
 static fpa_number parse_double(arena *memory, const char *text)
 {
     char again[NUMBER_TEXT];
@@ -427,7 +428,7 @@ static fpa_number parse_fraction(arena *memory, char *text)
     if (!is_whole(num) || (den && (!is_whole(den) || strcmp(den, "1") == 0)))
         return number_none(FPA_INVALID);
     fpa_number number = wide_read(memory, negative, num, den);
-    /* doubles have the other spelling */
+    /* doubles have to be spelled as parse_double reads them */
     return number.wide && wide_is_double(number.wide) ? number_none(FPA_INVALID) : number;
 }
 

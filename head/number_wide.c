@@ -1,5 +1,5 @@
-/* The one file that knows LibTomMath. Its integers own memory of malloc's, so they live no longer
- * than an operation: operands are read where they lie in their arenas, results are copied there. */
+/* The one file that uses LibTomMath. Its integers own malloc'ed memory, so they exist only during an operation:
+ * operands are read in place, in their arenas, and results are copied to an arena. */
 #include "number_wide.h"
 
 #include <math.h>
@@ -11,20 +11,20 @@ struct fpa_wide {
     int num_digits, den_digits;
     bool negative;
     bool is_double;
-    mp_digit digits[]; /* of the numerator, then of the denominator, least first */
+    mp_digit digits[]; /* digits of the numerator, then of the denominator, least significant first */
 };
 
 enum {
     NARROW_DIGITS = (64 + MP_DIGIT_BIT - 1) / MP_DIGIT_BIT,
-    LEAST_EXPONENT = -1074, /* of a double, and the smallest number */
+    LEAST_EXPONENT = -1074, /* exponent of the smallest positive double, 2^-1074 */
 };
 
 /* --- operands --- */
 
-/* A number as LibTomMath sees it, to be read only. */
+/* A number as LibTomMath's integers, which are read only. */
 typedef struct wide_view {
     mp_int num, den;
-    mp_digit room[2][NARROW_DIGITS]; /* of a narrow one */
+    mp_digit room[2][NARROW_DIGITS]; /* room for the digits of a number of 64 bits */
 } wide_view;
 
 static mp_int borrow(const mp_digit *digits, int used, bool negative)
@@ -61,8 +61,8 @@ static fpa_number no_memory(arena *memory)
     return number_none(FPA_NO_MEMORY);
 }
 
-/* The nearest double of quotient * 2^-shift, ties to even. Of the quotient's bits the last one is
- * set where more are to come. */
+/* The nearest double of quotient * 2^-shift, ties to even. The quotient's last bit is sticky: it is 1 if there is
+ * a remainder. */
 static double nearest_double(uint64_t quotient, int shift, bool *exact)
 {
     const uint64_t least_normal = UINT64_C(1) << 54; /* in units of a quarter of the smallest number */
@@ -141,7 +141,8 @@ static bool fits_word(const mp_int *a)
     return mp_count_bits(a) <= 64;
 }
 
-/* Both positive; the gcd is left in a. Subtractions and shifts, by words at the end. */
+/* The gcd of a and b, both positive, replaces a. By subtractions and shifts, and in 64-bit words as soon as both
+ * fit. */
 static mp_err subtract_gcd(mp_int *a, mp_int *b)
 {
     mp_err error = mp_div_2d(a, mp_cnt_lsb(a), a, NULL);
@@ -159,8 +160,8 @@ static mp_err subtract_gcd(mp_int *a, mp_int *b)
     return error;
 }
 
-/* The gcd of two numbers that are not both even. LibTomMath's own loses memory where memory ends
- * (1.2.0, bn_mp_gcd.c: its last two labels are exchanged). */
+/* The gcd of two numbers that are not both even. mp_gcd of LibTomMath 1.2.0 is not used: it leaks when memory is
+ * out (the last two labels of bn_mp_gcd.c are exchanged). */
 static mp_err find_gcd(const mp_int *num, const mp_int *den, mp_int *divisor)
 {
     mp_int rest;
@@ -185,7 +186,7 @@ static mp_err divide_both(mp_int *num, mp_int *den, const mp_int *divisor)
     return error ? error : mp_div(den, divisor, den, NULL);
 }
 
-/* num/den in lowest terms, den > 0. Doubles need shifts only: their denominators are powers of two. */
+/* Reduces num/den to lowest terms, den > 0. If the denominator is a power of two, as for doubles, shifts suffice. */
 static mp_err reduce(mp_int *num, mp_int *den)
 {
     mp_int divisor;
@@ -238,7 +239,7 @@ static mp_err compute(wide_operation operation, const wide_view *a, const wide_v
     return error ? error : mp_mul(&a->den, divide ? &b->num : &b->den, den);
 }
 
-/* The number num/den, unless computing them has failed; both are cleared. */
+/* The number num/den, or none if computing them has failed (error). Clears both. */
 static fpa_number settle(arena *memory, mp_err error, mp_int *num, mp_int *den)
 {
     if (!error)
@@ -272,7 +273,7 @@ fpa_number wide_scaled(arena *memory, int64_t mantissa, int exponent)
     return settle(memory, error, &num, &den);
 }
 
-/* root^2 == square; *found false: there is no such integer. */
+/* The integer root of `square`; *found false: there is none. */
 static mp_err integer_root(const mp_int *square, mp_int *root, mp_int *again, bool *found)
 {
     mp_err error = mp_sqrt(square, root);

@@ -11,24 +11,25 @@ fpa_number number_none(fpa_status why);
 fpa_number number_narrow(bool negative, uint64_t num, uint64_t den);
 
 typedef enum wide_operation { WIDE_ADD, WIDE_SUB, WIDE_MUL, WIDE_DIV } wide_operation;
-/* Of numbers of any size; b is not zero in WIDE_DIV. The result is narrow where it fits. */
+/* a operation b, for numbers of any size; in WIDE_DIV b is not zero. A result that fits 64 bits is narrow. */
 fpa_number wide_apply(arena *memory, wide_operation operation, fpa_number a, fpa_number b);
 /* mantissa * 2^exponent */
 fpa_number wide_scaled(arena *memory, int64_t mantissa, int exponent);
 bool wide_root(arena *memory, fpa_number square, fpa_number *root);
 
 bool wide_negative(const fpa_wide *a);
-bool wide_is_double(const fpa_wide *a); /* the nearest double is the number */
+bool wide_is_double(const fpa_wide *a); /* the number is exactly a double */
 bool wide_equal(const fpa_wide *a, const fpa_wide *b);
 int wide_compare(arena *memory, fpa_number a, fpa_number b);
 size_t wide_bytes(const fpa_wide *a);
-int wide_exponent(const fpa_wide *a); /* of the power of two nearby */
-/* The magnitude of the numerator modulo a prime, and the denominator. */
+int wide_exponent(const fpa_wide *a); /* exponent of a power of two nearby */
+/* numerator| modulo a prime; *den is the denominator modulo the prime. */
 uint64_t wide_residue(const fpa_wide *a, uint64_t prime, uint64_t *den);
 
-/* Decimal digits, "-3" or "-3/4". */
+/* Write decimal digits: "-3" or "-3/4". False: no memory. */
 bool wide_write(FILE *out, const fpa_wide *a);
-/* Decimal numerator and denominator (NULL: 1) without sign; FPA_INVALID unless in lowest terms. */
+/* Read decimal numerator and denominator (NULL: 1), both without sign; FPA_INVALID unless they are in lowest
+ * terms. */
 fpa_number wide_read(arena *memory, bool negative, const char *num, const char *den);
 
 #endif

@@ -1,5 +1,5 @@
-/* head_parse: canonical text -> head (format: head_text.c). The text may come from a damaged file:
- * any bytes are read safely, and every message has the line. */
+/* head_parse: canonical text -> head (format: text.c). The text may come from a damaged file: any bytes are read
+ * safely, and every message names the line. */
 #include "lift_text.h"
 #include "reader.h"
 
@@ -55,7 +55,7 @@ static void read_fields(reader *in)
     reader_flag(in, "gate", &head->gate);
     reader_choice_field(in, "dtype", dtype_word, FPA_DTYPES, &dtype);
     reader_choice_field(in, "state_dtype", dtype_word, FPA_DTYPES, &state_dtype);
-    if (reader_sees(in, "products ")) /* "plain" is not written */
+    if (reader_sees(in, "products ")) /* text.c does not print "plain" */
         reader_choice_field(in, "products", products_word, FPA_PRODUCTS_KINDS, &products);
     if (reader_sees(in, "window "))
         reader_field(in, "window", 0, HEAD_MAX_WINDOW, &head->window);
@@ -65,7 +65,7 @@ static void read_fields(reader *in)
     head->products = (fpa_products)products;
 }
 
-/* "rows cols", then a blank, which has to be there. */
+/* Read "rows cols" and the blank that has to follow. */
 static void read_size(reader *in, fpa_matrix *matrix, const char *needed)
 {
     reader_integer(in, "", 1, HEAD_MAX_ROWS, &matrix->rows);
@@ -74,7 +74,8 @@ static void read_size(reader *in, fpa_matrix *matrix, const char *needed)
     reader_integer(in, "", 1, HEAD_MAX_WIDTH, &matrix->cols);
 }
 
-/* A shape is believed only as far as the bytes that are left could fill it. */
+/* A shape is accepted only if the bytes that are left can contain its numbers, so that a damaged text cannot cause
+ * a huge allocation. */
 static void read_constant(reader *in, fpa_matrix *matrix)
 {
     read_size(in, matrix, "a matrix needs rows and columns");
@@ -212,7 +213,7 @@ static void read_terms(reader *in)
         read_term(in, &head->terms[t]);
 }
 
-/* The text must be what head_print writes of the head that was read from it. */
+/* The text must be exactly what head_print prints for the head that was read. */
 static fpa_status check_canonical(reader *in, const char *text, size_t size)
 {
     char *printed = head_print(in->head);

@@ -88,7 +88,8 @@ void reader_integer(reader *in, const char *delimiters, int low, int high, int *
 {
     char word[WORD_SIZE], *rest;
     reader_word(in, delimiters, word);
-    const long parsed = strtol(word, &rest, 10); /* out of range: its ends, which are out of ours */
+    /* strtol returns an end of its range for numbers outside of it, which is outside of low..high, too */
+    const long parsed = strtol(word, &rest, 10);
     if (word[0] < '0' || word[0] > '9' || *rest || parsed < low || parsed > high)
         reader_refuse(in, "\"%.40s\" is not an integer in %d..%d", word, low, high);
     if (!in->status)
@@ -187,7 +188,7 @@ bool reader_sees(const reader *in, const char *start)
     return !in->status && (size_t)(in->end - in->next) >= length && memcmp(in->next, start, length) == 0;
 }
 
-/* One "first" or "first-last" of a row list. */
+/* Read one "first" or "first-last" of a list of rows. */
 static void read_run(reader *in, int *first, int *last)
 {
     reader_integer(in, ",-", 1, HEAD_MAX_ROWS, first);
@@ -196,7 +197,7 @@ static void read_run(reader *in, int *first, int *last)
         reader_integer(in, ",-", *first, HEAD_MAX_ROWS, last);
 }
 
-/* A row list is read twice: for its width, then for its rows. */
+/* A list of rows is read twice: first to count the rows, then to store them. */
 void reader_rows(reader *in, int **row, int *count)
 {
     reader start = *in;

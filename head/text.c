@@ -1,4 +1,4 @@
-/* head_text: a head's canonical text and its digest. The parser is head_parse.c.
+/* head_text: a head's canonical text and its digest. The parser is parse.c.
  *
  *   fpac head 1                         version
  *   name NAME                           then every field, one a line, in a fixed order
@@ -33,7 +33,7 @@
 #include "words.h"
 
 static const char version_line[] = "fpac head 1";
-/* By fpa_matrix_kind; head_parse.c reads the same words. */
+/* Indexed by fpa_matrix_kind; parse.c reads the same words. */
 static const char *const matrix_words[] = {"constant", "trainable", "trainable_diagonal"};
 
 static void print_fields(FILE *out, const fpa_head *head)
@@ -45,7 +45,8 @@ static void print_fields(FILE *out, const fpa_head *head)
     text_double(out, head->eps);
     fprintf(out, "\ngate %d\ndtype %s\nstate_dtype %s\n", head->gate, dtype_name(head->dtype),
             dtype_name(head->state_dtype));
-    if (head->products != FPA_PRODUCTS_PLAIN) /* heads from before this field keep their digests */
+    /* not printed, so that heads older than this field keep their digests */
+    if (head->products != FPA_PRODUCTS_PLAIN)
         fprintf(out, "products %s\n", products_name(head->products));
     if (head->window)
         fprintf(out, "window %d\n", head->window);
@@ -77,7 +78,7 @@ static bool has_gram(const fpa_branch *branch)
     return false;
 }
 
-/* Runs of equal weights as "weight*count". False: no memory. */
+/* Prints runs of equal weights as "weight*count". False: no memory. */
 static bool print_gram(FILE *out, const fpa_branch *branch)
 {
     for (int w = 0, next; w < branch->width; w = next) {

@@ -4,13 +4,14 @@
 #include <stdint.h>
 #include <stdlib.h>
 
-/* An integer of at most 53 bits times a power of two, without the time that printf takes: matrices have tens of thousands. */
+/* Prints an integer of at most 53 bits times a power of two. printf would be slow: matrices have tens of thousands
+ * of numbers. */
 void text_double(FILE *out, double value)
 {
     static const char digits[] = "0123456789abcdef";
     char text[32], *at = text + sizeof text;
     int exponent = 0;
-    if (!isfinite(value)) { /* of a head that was not validated; the parser refuses it */
+    if (!isfinite(value)) { /* only in a head that was not validated; the parser refuses it */
         fputs("nonfinite", out);
         return;
     }

@@ -4,8 +4,8 @@
 
 #include <stdio.h>
 
-/* An odd integer times a power of two, in C's hexadecimal notation without a radix point, which would follow the
- * program's locale. */
+/* Prints an odd integer times a power of two in C's hexadecimal notation, without a radix point, which would
+ * depend on the program's locale. */
 void text_double(FILE *out, double value);
 
 #endif

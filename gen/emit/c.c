@@ -1,4 +1,5 @@
-/* What is computed of a plan for C templates; all else is described in gen/plan/c/fields.c. */
+/* Values that are computed from a plan for C templates; fields that are copied are described in
+ * gen/plan/c/fields.c. */
 #include "gen/embedded.h"
 #include "table.h"
 

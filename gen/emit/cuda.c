@@ -1,4 +1,4 @@
-/* What is computed of a plan for CUDA templates; all else is described in gen/plan/cuda. */
+/* Values that are computed from a plan for CUDA templates; fields that are copied are described in gen/plan/cuda. */
 #include "abi/cuda_kernels.h"
 #include "gen/embedded.h"
 #include "table.h"
@@ -23,7 +23,8 @@ static void push_kernel_names(lua_State *L)
     lua_setfield(L, -2, "kernel_names");
 }
 
-/* The numbers of the geometry, in order; its text names them. */
+/* plan.geometry: the ints of the struct, in order. templates/cuda/geometry.cu.in finds their names in the text of
+ * cuda_call.h. */
 static void push_geometry(lua_State *L, const struct fpa_cuda_geometry *geometry)
 {
     push_integers(L, (const int *)geometry, sizeof *geometry / sizeof(int));
@@ -41,7 +42,7 @@ static void push_made_weights(lua_State *L, const fpa_row_head *made)
     lua_setfield(L, -2, "weights");
 }
 
-/* plan.made: rows that are made before other kernels of gradients run, or false. */
+/* plan.made: rows that are computed before the other kernels of gradients run, or false. */
 static void push_made(lua_State *L, const fpa_plan *plan)
 {
     const fpa_row_head *made = &plan->made;

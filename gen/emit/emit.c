@@ -30,7 +30,8 @@ static const fpa_field head_fields[] = {
 static const fpa_field plan_fields[] = {FIELD(fpa_plan, features), FIELD_AS(fpa_plan, "uses_weights", weighs),
                                         FIELD(fpa_plan, chunk), FIELDS_END};
 
-/* What multiplies the dot of a packed query and a key to be an exponent: the scale, where weights have it. */
+/* The factor that turns the dot of a packed query and a key into the exponent of a head with a window: the scale,
+ * if packed queries do not include it because weights do. */
 static double exponent_factor(const fpa_plan *plan)
 {
     const bool packed = plan->written->lift || plan->head->scale == plan->written->scale;
@@ -56,7 +57,7 @@ static void push_head(lua_State *L, const fpa_plan *plan)
     lua_setfield(L, -2, "given_scale");
 }
 
-/* What the back end describes, and what is computed of it. */
+/* plan: the fields that the back end describes, and the values that it computes. */
 static void push_plan(lua_State *L, const fpa_plan *plan)
 {
     const fpa_generator *generator = generator_of(plan->target);
@@ -74,7 +75,7 @@ static const char *base_name(const char *path)
     return slash ? slash + 1 : path;
 }
 
-/* The spec's file without folder and line, so that the text does not depend on where it lies. */
+/* The spec's file name without folder and line, so that the text does not depend on where the spec is stored. */
 static void push_origin(lua_State *L, const fpa_head *written)
 {
     const char *file = base_name(written->origin ? written->origin : "a program");
@@ -85,7 +86,7 @@ static void push_origin(lua_State *L, const fpa_head *written)
 
 enum { MAX_LINES = 48, MAX_LINE = 100, SHORT_TERM = 10 };
 
-/* The lines of a text as a table, long ones and late ones cut. */
+/* A text as a table of lines: lines longer than MAX_LINE are cut, and lines after the first MAX_LINES omitted. */
 static void set_lines(lua_State *L, const char *field, const char *text)
 {
     int count = 0;
@@ -127,7 +128,7 @@ static void print_term(FILE *out, const fpa_head *head, const fpa_term *term, do
     }
 }
 
-/* Puts as many lines together as fit into one. */
+/* Joins consecutive lines as long as they fit into MAX_LINE. */
 static void join_lines(char *text)
 {
     const char *start = text;
@@ -139,7 +140,7 @@ static void join_lines(char *text)
     }
 }
 
-/* The terms, one a line; when those are too many (the halves of squares are), several. */
+/* The terms, each in a line of its own; if there are more than MAX_LINES, several in a line. */
 static char *feature_text(const fpa_head *head)
 {
     const bool many = head->term_count > MAX_LINES;
@@ -198,7 +199,7 @@ static int strict_index(lua_State *L)
     return luaL_error(L, "a template uses '%s', which nobody set", luaL_tolstring(L, 2, NULL));
 }
 
-/* Any field that is not there is an error, in tables given and among globals. */
+/* Reading a field that does not exist is an error, in given tables and among globals. */
 static void make_strict(lua_State *L)
 {
     lua_createtable(L, 0, 1);
@@ -241,7 +242,8 @@ static fpa_status run_templates(const struct emission *e, char **code, char **he
     const bool backward = e->plan->backward;
     const char *of_header = backward ? generator->backward_header : generator->header;
     fpa_status status = FPA_OK;
-    lua_gc(L, LUA_GCSTOP); /* the state lives for one text, which keeps nearly all it makes */
+    /* the state exists for one text, and nearly everything in it is used until the end */
+    lua_gc(L, LUA_GCSTOP);
     lua_pushcfunction(L, prepare);
     lua_pushlightuserdata(L, (void *)e);
     int prepared = lua_pcall(L, 1, 0, 0);

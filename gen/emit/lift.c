@@ -1,4 +1,4 @@
-/* plan.lift: how coordinates are made, as templates print it; false: they are q and k themselves. */
+/* plan.lift: how coordinates are computed, as templates print it; false: they are q and k themselves. */
 #include "emit.h"
 
 #include "head/lift.h"
@@ -13,7 +13,7 @@ static void push_doubles(lua_State *L, const double *data, size_t count)
     }
 }
 
-/* weight: where a launch has it among its weights. */
+/* weight: index of the matrix among the launch's weights. */
 static void push_matrix(lua_State *L, const fpa_matrix *matrix, int weight)
 {
     const bool constant = matrix->kind == FPA_MATRIX_CONSTANT;
@@ -45,7 +45,7 @@ static void set_matrices(lua_State *L, const fpa_head *head)
     set_integer(L, "weights", weights);
 }
 
-/* The number of a matrix, as Lua counts; false: none. */
+/* The 1-based index of a matrix, or false: none. */
 static void set_matrix(lua_State *L, const char *field, int matrix)
 {
     if (matrix < 0)

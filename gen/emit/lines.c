@@ -9,15 +9,16 @@ enum { COLUMNS = 120 };
 
 /* ---- printing ---- */
 
-/* What is known of the lines before. */
+/* State of the printer, after the lines that it has printed. */
 typedef struct printer {
-    bool empty;   /* the last one was */
-    bool carried; /* lines.in has words that belong to the next one */
-    bool keeps;   /* lines are kept, until the text is known to its end */
+    bool empty;   /* the last line was empty */
+    bool carried; /* lines.in holds back words that it will put before the next line */
+    /* lines are collected in KEPT, because the whole text has to be known before they are printed */
+    bool keeps;
     lua_Integer kept;
 } printer;
 
-/* Upvalues of what line_printer gives. */
+/* Upvalues of the functions that line_printer returns. */
 enum { PARTS = 1, KEPT, PRINTER, CHANGE, UPVALUES = CHANGE };
 
 static printer *printer_of(lua_State *L)
@@ -25,7 +26,7 @@ static printer *printer_of(lua_State *L)
     return lua_touserdata(L, lua_upvalueindex(PRINTER));
 }
 
-/* The value on top becomes the text's last part. */
+/* Appends the value on top of the stack to the parts of the text. */
 static void append(lua_State *L)
 {
     lua_rawseti(L, lua_upvalueindex(PARTS), (lua_Integer)lua_rawlen(L, lua_upvalueindex(PARTS)) + 1);
@@ -37,7 +38,8 @@ static void append_newline(lua_State *L)
     append(L);
 }
 
-/* The line on top as it is; of empty ones that follow each other the first; one more before a section. */
+/* Prints the line on top of the stack: of consecutive empty lines only the first one, and an empty one before a
+ * section. */
 static void print_top(lua_State *L)
 {
     static const char section[] = "/* ---- ";
@@ -68,7 +70,7 @@ static void keep(lua_State *L)
     lua_rawseti(L, lua_upvalueindex(KEPT), ++printer_of(L)->kept);
 }
 
-/* The line on top, which may have become several. */
+/* Keeps the line on top of the stack, which may consist of several after a change. */
 static void keep_top(lua_State *L)
 {
     size_t size;
@@ -148,7 +150,8 @@ static void push_with_upvalues(lua_State *L, lua_CFunction function)
     lua_pushcclosure(L, function, UPVALUES);
 }
 
-/* Upvalue 1: the parts. Argument: what is done with a line that may not be printed as it is. */
+/* line_printer(change): upvalue 1: the parts of the text. change(line): called for lines that may have to be
+ * changed; returns the line and whether it holds back words for the next one. */
 static int line_printer(lua_State *L)
 {
     luaL_checktype(L, 1, LUA_TFUNCTION);
@@ -156,7 +159,7 @@ static int line_printer(lua_State *L)
     lua_pushvalue(L, lua_upvalueindex(1));
     lua_newtable(L);
     *(printer *)lua_newuserdatauv(L, sizeof(printer), 0) = (printer){0};
-    lua_rotate(L, 1, -1); /* as upvalues are */
+    lua_rotate(L, 1, -1); /* the order of the upvalues */
     push_with_upvalues(L, put_lines);
     push_with_upvalues(L, print_line);
     lua_pushvalue(L, KEPT);
@@ -167,7 +170,8 @@ static int line_printer(lua_State *L)
 
 /* ---- lines of code that are too long ---- */
 
-/* Brackets that are open somewhere: the column behind each, at which the next line goes on. */
+/* The brackets that are open at a place of a line: for each, the column after it, where a continuation line
+ * begins. */
 typedef struct brackets {
     int count, column[128];
 } brackets;
@@ -182,7 +186,7 @@ static size_t count_blanks(const char *text)
     return strspn(text, " ");
 }
 
-/* "name = " */
+/* Whether the text begins with "name = ". */
 static bool begins_assignment(const char *text)
 {
     const char *end = text;
@@ -191,7 +195,7 @@ static bool begins_assignment(const char *text)
     return end > text && strncmp(end, " = ", 3) == 0;
 }
 
-/* "    const type " of a line that declares; 0: it does not. */
+/* The length of "    const type " at the beginning of a declaration; 0: the line is none. */
 static size_t declaration_size(const char *line)
 {
     static const char word[] = "const ";
@@ -204,7 +208,7 @@ static size_t declaration_size(const char *line)
     return end > type && *end == ' ' && begins_assignment(end + 1) ? (size_t)(end + 1 - line) : 0;
 }
 
-/* Whether a comma is one of a template's arguments: "name<..., " without brackets between. */
+/* Whether a comma separates arguments of a C++ template: "name<..., " without parentheses in between. */
 static bool is_in_angles(const char *line, const char *comma)
 {
     const char *c = comma;
@@ -213,7 +217,7 @@ static bool is_in_angles(const char *line, const char *comma)
     return c - line >= 2 && c[-1] == '<' && is_word(c[-2]);
 }
 
-/* " = ", " += " */
+/* Whether the = of " = " or " += " is that of an assignment. */
 static bool is_assigned(const char *line, const char *equals)
 {
     const char *c = equals;
@@ -238,7 +242,7 @@ static int cost_before(char operator)
     }
 }
 
-/* How well a line may end before that blank, less is better; -1: not at all. */
+/* The cost of a line break at that blank, less is better; -1: no break is allowed there. */
 static int break_cost(const char *line, const char *blank)
 {
     const char last = blank > line ? blank[-1] : 0, next = blank[1], third = next ? blank[2] : 0;
@@ -267,7 +271,8 @@ static void note_bracket(lua_State *L, brackets *open, char c, int column)
     open->column[open->count++] = column;
 }
 
-/* The best blank to end a line at, NULL: none; *open, at its begin, becomes what is open there. */
+/* The best blank for a line break; NULL: none. *open has the brackets that are open where the line begins, and
+ * becomes those at the break. */
 static const char *find_break(lua_State *L, const char *line, brackets *open)
 {
     enum { DEPTH = 80 };
@@ -298,7 +303,7 @@ static const char *find_break(lua_State *L, const char *line, brackets *open)
     return best;
 }
 
-/* Where code goes on: behind the bracket that it is in, or deeper than the statement. */
+/* The column where the continuation line begins: after the innermost open bracket, or deeper than the statement. */
 static int next_column(brackets *open, int indent)
 {
     enum { FAR = 80 };
@@ -310,7 +315,8 @@ static int next_column(brackets *open, int indent)
     return *column;
 }
 
-/* The line becomes what stands behind its break, after so many columns: blanks, or those that a declaration begins with. */
+/* Replaces the line by its continuation: `after`, preceded by so many columns, which are blanks or the beginning
+ * of a declaration. */
 static void go_on(char *line, const char *after, size_t columns, const char *declaration)
 {
     memmove(line + columns, after, strlen(after) + 1);
@@ -320,7 +326,8 @@ static void go_on(char *line, const char *after, size_t columns, const char *dec
         memset(line, ' ', columns);
 }
 
-/* fold_code(line): lines that are no longer than they have to be; declarations are cut in two. */
+/* fold_code(line): breaks a line of code into lines of at most COLUMNS; a declaration of several variables becomes
+ * several declarations. */
 static int fold_code(lua_State *L)
 {
     size_t size;
@@ -351,7 +358,7 @@ static int fold_code(lua_State *L)
 
 /* ---- names ---- */
 
-/* counts, on top: one more of a name. */
+/* Adds one to counts[name]; counts is on top of the stack. */
 static void count_name(lua_State *L, const char *name, size_t size)
 {
     lua_pushlstring(L, name, size);
@@ -362,7 +369,7 @@ static void count_name(lua_State *L, const char *name, size_t size)
     lua_rawset(L, -3);
 }
 
-/* Of a line; inside: a comment, then and afterwards. */
+/* Counts the names in a line. inside: whether the line begins in a comment; returns whether it ends in one. */
 static bool count_in(lua_State *L, const char *text, bool inside)
 {
     while (*text) {
@@ -398,7 +405,7 @@ static int count_names(lua_State *L)
         inside = count_in(L, luaL_checkstring(L, -2), inside);
         lua_pop(L, 2);
     }
-    return 1; /* the counts */
+    return 1; /* the table of counts */
 }
 
 void lines_define(lua_State *L, int parts)

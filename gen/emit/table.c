@@ -39,7 +39,7 @@ static int count_of(const fpa_field *field, const void *of)
     return *(const int *)((const char *)of + field->count) * field->times + field->more;
 }
 
-/* Element i of what the array at `at` points to. */
+/* Pushes element i of the array to which the pointer at `at` points. */
 static void push_element(lua_State *L, const fpa_field *field, const void *at, int i)
 {
     if (field->kind == FIELD_INTS)
@@ -125,7 +125,7 @@ void set_field_set(lua_State *L, const fpa_field_set *set)
 
 /* ---- what is computed ---- */
 
-/* Position of a run-time matrix among the launch's weights. */
+/* Index of a run-time matrix among the launch's weights. */
 static int weight_index(const fpa_head *head, int matrix)
 {
     int index = 0;

@@ -12,7 +12,7 @@
 
 /* ---- points: lines that end with ` $@ name` ---- */
 
-/* Where "$@" stands in a line, or NULL. */
+/* The place of "$@" in a line, or NULL. */
 static const char *find_mark(const char *line, const char *end)
 {
     return memmem(line, (size_t)(end - line), "$@", 2);
@@ -64,7 +64,7 @@ static const char *expression_end(const char *text, const char *end)
     return NULL;
 }
 
-/* A line of text as `put("text", (expression), ..., "\\n")`; false on an unclosed ${. */
+/* Translates a line of text to `put("text", (expression), ..., "\\n")`; false: a ${ is not closed. */
 static bool translate_text(FILE *out, const char *line, const char *end)
 {
     fputs("put(", out);
@@ -85,7 +85,8 @@ static bool translate_text(FILE *out, const char *line, const char *end)
     return true;
 }
 
-/* A line of text under the statement that it ends with, if it does: " $if condition", or " $for i = 1, n". */
+/* Translates a line that ends with " $if condition" or " $for i = 1, n" to that statement around the line; another
+ * line as it is. */
 static bool translate_under(FILE *out, const char *line, const char *end)
 {
     static const struct {
@@ -115,14 +116,14 @@ static bool translate_line(FILE *out, const char *line, const char *end)
     return true;
 }
 
-/* A template on its way. */
+/* State of the translation of a template. */
 struct translation {
     FILE *out;
     const fpa_fault *fault; /* NULL: none */
-    bool at_fault;          /* the line before was of the fault's point */
+    bool at_fault;          /* the previous line belongs to the fault's point */
 };
 
-/* What stands in the lines of a point instead, as one line of Lua. */
+/* The lines that replace a point, as one line of Lua. */
 static bool translate_fault(FILE *out, const char *wrong)
 {
     while (wrong && *wrong) {
@@ -135,7 +136,8 @@ static bool translate_fault(FILE *out, const char *wrong)
     return true;
 }
 
-/* A line as it is, or what the fault makes of its point: that follows once for all lines of the point. */
+/* Translates a line. If it belongs to the fault's point, the replacement is printed instead, once for all
+ * consecutive lines of the point. */
 static bool translate(struct translation *t, const char *line, const char *end)
 {
     const char *mark = find_mark(line, end);
@@ -180,7 +182,7 @@ char *template_translate(const char *text, const fpa_fault *fault, int *bad_line
 
 /* ---- running ---- */
 
-/* What `include` needs to know. */
+/* The templates that `include` runs. */
 struct templates {
     const char *(*find)(const char *name);
     const fpa_fault *fault;
@@ -205,7 +207,7 @@ lua_State *template_state(bool *no_memory)
     return lua_newstate(allocate, no_memory);
 }
 
-/* Whether memory was out while a state of template_state ran. */
+/* The flag that template_state sets when memory is out; NULL: another allocator. */
 static bool *memory_of(lua_State *L)
 {
     void *owner = NULL;
@@ -239,7 +241,7 @@ static void load_template(lua_State *L, const char *name, const char *text, cons
         luaL_error(L,
                    bad_line ? "%s:%d: ${ without }, or $@ without a name behind it" : "%s: not enough memory",
                    name, bad_line);
-        return; /* never: luaL_error does not come back */
+        return; /* not reached: luaL_error does not return */
     }
     char chunk[128];
     snprintf(chunk, sizeof chunk, "@%s", name);
@@ -296,7 +298,7 @@ fpa_status template_run(lua_State *L, const char *(*find)(const char *name), con
     lua_pushlightuserdata(L, (void *)name);
     int status = lua_pcall(L, 2, 1, 0);
     const bool *no_memory = memory_of(L);
-    /* Lua's own buffers and ours raise an error like any other when memory is out */
+    /* when memory is out, luaL_Buffer and our functions raise ordinary errors, so the flag decides */
     if (status == LUA_ERRMEM || (status != LUA_OK && no_memory && *no_memory))
         return fail_memory(error);
     const char *result = lua_tostring(L, -1);

@@ -64,7 +64,7 @@ void candidate_list_free(fpa_candidate_list *list)
     *list = (fpa_candidate_list){0};
 }
 
-/* The plan by that mechanism alone, and the fastest of its candidates. */
+/* The plan with that mechanism, and the fastest of its candidates. */
 static void try_mechanism(const fpa_plan *plan, const fpa_simplified *simple, const fpa_head *written,
                           const fpa_call_size *size, fpa_machine machine, fpa_alternative *alternative)
 {

@@ -1,4 +1,4 @@
-/* What a plan costs, and what callers see of it. */
+/* Counts of a plan's operations and bytes, and the facts that callers see. */
 #include "facts.h"
 
 #include <inttypes.h>
@@ -19,10 +19,10 @@ static double projection_flop(const fpa_plan *plan)
         flop += matrix_flop(&plan->head->matrices[plan->made.projections[i].matrix]);
     for (int m = 0; plan->written->lift && m < plan->written->matrix_count; m++)
         flop += matrix_flop(&plan->written->matrices[m]);
-    return 2 * flop; /* q and k */
+    return 2 * flop; /* of queries and of keys */
 }
 
-/* FLOP of one visible pair: each dot once, the polynomial, the product with v. */
+/* FLOP of one visible pair: its dot products, the polynomial of them, the product with v. */
 static double pair_flop(const fpa_plan *plan)
 {
     double flop = 2.0 * plan->head->dv;
@@ -31,19 +31,21 @@ static double pair_flop(const fpa_plan *plan)
     return flop;
 }
 
-/* FLOP of a token's window, whose weights are dots and exponentials of q and k as given; 0 without one. */
+/* FLOP of a token's window: dot products of q and k as given, and exponentials; 0 without a window. */
 static double window_flop(const fpa_plan *plan)
 {
     return 2.0 * plan->written->window * (head_width(plan->written) + plan->head->dv);
 }
 
-/* FLOP of a token's part of its own chunk's pairs. Without a mask all keys are in the state that queries read. */
+/* FLOP of a token for pairs with its own chunk's keys. A head that is not causal has none: all keys are in the
+ * state. */
 static double own_flop(const fpa_plan *plan)
 {
     return plan->head->causal ? plan->chunk * (plan->head->d + plan->head->dv) : 0;
 }
 
-/* Without a mask no state knows what a token sees before all keys are in it. */
+/* The forms that are emitted. A head that is not causal has no recurrent form: no state contains what a token sees
+ * before all keys are known. */
 static int forms_of(const fpa_plan *plan)
 {
     if (plan->head->causal)
@@ -51,8 +53,8 @@ static int forms_of(const fpa_plan *plan)
     return 1 << FORM_PARALLEL | (plan->facts.crossover ? 1 << FORM_CHUNKED : 0);
 }
 
-/* Bytes that a token and head must move: its operands, and states once a chunk or once a token;
- * a visible pair: its share of the keys and values. */
+/* Bytes that must be moved for a token and head: its operands, and states once a chunk or once a token; for a
+ * visible pair: its share of keys and values, which a block of pair_queries queries reads once. */
 static void count_bytes(fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
@@ -88,8 +90,9 @@ void plan_facts(fpa_plan *plan)
     snprintf(facts->target, sizeof facts->target, "%s", plan->target->name);
 }
 
-/* Of a pair dots and gradients of scores twice, on the way forth and back, once of each what queries, keys and values
- * get; of a token two states' updates, three products with them and what is formed in between. */
+/* FLOP of gradients. A pair: dots and gradients of scores twice, in the passes for queries and for keys, and once
+ * each the sums for queries, keys and values. A token: updates of two states, three products with them, and the
+ * features. */
 void plan_backward_facts(fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
@@ -101,7 +104,8 @@ void plan_backward_facts(fpa_plan *plan)
     facts->flop[FORM_CHUNKED] = 10.0 * (double)plan->features * head->dv +
                                 plan->chunk / 2.0 * facts->flop[FORM_PARALLEL] + 3 * projection_flop(plan);
     facts->flop[FORM_RECURRENT] = 0;
-    /* where half a sequence's pairs a token are as much work, unless the back end knows better: both forms multiply alike */
+    /* the length at which a token's pairs, half of the sequence on average, take as many operations as the chunked
+     * form, unless the back end has set it: both forms multiply equally fast */
     if (!facts->crossover)
         facts->crossover = (int64_t)ceil(2 * facts->flop[FORM_CHUNKED] / facts->flop[FORM_PARALLEL]);
 }

@@ -6,8 +6,8 @@
 
 enum {
     PIECE = 8,
-    MOST_FEATURES = 256, /* of which a block of a pass has all sums, for 128 columns */
-    MOST_ROWS = 96       /* whose gradients a thread adds up in registers */
+    MOST_FEATURES = 256, /* so that one block of a pass holds all sums of 128 columns */
+    MOST_ROWS = 96       /* so that a thread can sum up the gradients of all rows in registers */
 };
 
 static bool has_range(const fpa_term *term)
@@ -44,7 +44,7 @@ static fpa_branch *make_branch(arena *memory, int width)
     return branch;
 }
 
-/* One dot of all features. */
+/* A score of one dot product, of all features. */
 static fpa_score make_score(arena *memory, const fpa_branch *dot)
 {
     int *power = arena_array(memory, 1, sizeof *power);
@@ -64,7 +64,7 @@ const fpa_simplified *feature_line_make(const fpa_simplified *rows, arena *memor
     fpa_term *term = arena_array(memory, 1, sizeof *term);
     fpa_branch *branch = make_branch(memory, width);
     *term = (fpa_term){number_int(1), 1, branch};
-    head->memory = (arena){0}; /* everything is in `memory`, or the other head's */
+    head->memory = (arena){0}; /* everything belongs to `memory` or to the other head */
     head->d = width;
     head->term_count = 1;
     head->terms = term;

@@ -1,4 +1,5 @@
-/* What all back ends share: the rows of the packed input, the features as pieces, the dots of the score. */
+/* The part of a plan that all back ends share: the rows of the packed input, the features as pieces, the dots of
+ * the score. */
 #include "features.h"
 
 #include <math.h>
@@ -6,8 +7,8 @@
 
 enum {
     MAX_PIECES = 1 << 19,
-    MAX_ROWS = 60000,  /* packed rows are 16 bits in the table */
-    RANGE_OF_F16 = 12, /* a power of two, either way */
+    MAX_ROWS = 60000,  /* tables store the index of a packed row in 16 bits */
+    RANGE_OF_F16 = 12, /* weights from 2^-12 to 2^12 */
 };
 
 bool f16_has(double weight)
@@ -26,7 +27,7 @@ static int matrix_first_row(const fpa_plan *plan, int matrix)
     return -1;
 }
 
-/* Packed row of a weighted row, made on first use. */
+/* The packed row of a row with a weight, which is added at its first use. */
 static int weighted_row(fpa_plan *plan, int from, double gram)
 {
     for (int i = 0; i < plan->weighted_count; i++)
@@ -36,7 +37,7 @@ static int weighted_row(fpa_plan *plan, int from, double gram)
     return plan->row_count++;
 }
 
-/* Packed row of row w of a branch. */
+/* The packed row of row w of a branch. */
 static int branch_row(fpa_plan *plan, const fpa_branch *branch, int w)
 {
     int row = branch->row[w];
@@ -106,11 +107,11 @@ static int run_length(const int *rows, int count)
     return length;
 }
 
-/* Pieces on the way. */
+/* The list of pieces, while it is made. */
 typedef struct piece_list {
     fpa_plan *plan;
     fpa_piece_limit limit;
-    int capacity; /* of plan->pieces */
+    int capacity; /* pieces for which plan->pieces has room */
 } piece_list;
 
 static fpa_status piece_add(piece_list *list, fpa_piece piece, fpa_error *error)
@@ -133,7 +134,7 @@ static fpa_status piece_add(piece_list *list, fpa_piece piece, fpa_error *error)
     return FPA_OK;
 }
 
-/* The longest piece that may start at this feature. */
+/* The most features of a piece that starts at this feature. */
 static int piece_room(fpa_piece_limit limit, int64_t feature)
 {
     return limit.aligned ? limit.most - (int)(feature % limit.most) : limit.most;
@@ -166,7 +167,7 @@ static fpa_status add_runs(piece_list *list, fpa_piece piece, const int *last, i
     return status;
 }
 
-/* Step an index over the widths of the first n branches, last fastest; false after the last. */
+/* Advances an index over the rows of the first n branches, the last branch fastest; false: it was the last one. */
 static bool next_index(int *index, const fpa_term *term, int n)
 {
     for (int b = n - 1; b >= 0; b--) {
@@ -177,7 +178,7 @@ static bool next_index(int *index, const fpa_term *term, int n)
     return false;
 }
 
-/* Packed rows of each branch of a term; equal branches next to each other share them. */
+/* The packed rows of each branch of a term; equal consecutive branches share an array. */
 static void term_rows(fpa_plan *plan, const fpa_term *term, int *rows[HEAD_MAX_BRANCHES])
 {
     for (int b = 0; b < term->branch_count; b++) {
@@ -186,7 +187,8 @@ static void term_rows(fpa_plan *plan, const fpa_term *term, int *rows[HEAD_MAX_B
     }
 }
 
-/* Features of a term: for each index of all branches but the last, those of the last in their order. */
+/* Adds the features of a term: for each combination of rows of all branches but the last, the rows of the last one
+ * in order. */
 static fpa_status add_term(piece_list *list, const fpa_term *term, int64_t *feature, fpa_error *error)
 {
     fpa_plan *plan = list->plan;

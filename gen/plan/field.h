@@ -1,7 +1,7 @@
-/* field: descriptions of structs, so that plans go to templates by the names of their fields.
+/* field: descriptions of structs, by which templates read a plan's fields by name.
  *
- * A struct has one table, which ends with an empty row; gen/emit/table.c walks it. A field that a template
- * shall read is a line here and nothing else. */
+ * A struct has one table of fields, which ends with an empty row; gen/emit/table.c copies the fields to Lua. To
+ * let templates read a field, add it to the table. */
 #ifndef FPAC_GEN_PLAN_FIELD_H
 #define FPAC_GEN_PLAN_FIELD_H
 
@@ -15,33 +15,33 @@ typedef enum fpa_field_kind {
     FIELD_BOOL,
     FIELD_DOUBLE,
     FIELD_TEXT,
-    FIELD_INTS, /* pointers to so many of them */
+    FIELD_INTS, /* pointers to an array, with `count`, `times` and `more` */
     FIELD_DOUBLES,
     FIELD_TEXTS,
-    FIELD_VALUE,  /* `value`, whatever is in the struct */
+    FIELD_VALUE,  /* the constant `value` */
     FIELD_STRUCT, /* a table of its own */
-    FIELD_STRUCTS /* several, in the struct itself or behind a pointer */
+    FIELD_STRUCTS /* an array of tables: of structs in the struct itself, or to which it points */
 } fpa_field_kind;
 
 typedef struct fpa_field {
-    const char *name; /* that templates read; NULL: the table's end */
+    const char *name; /* name that templates use; NULL: the end of the table */
     fpa_field_kind kind;
-    size_t offset; /* in the struct */
-    /* several: as many as the int there says, times `times`, and `more` */
+    size_t offset; /* of the field in the struct */
+    /* arrays have `times` * n + `more` elements, where n is the int at offset `count` */
     size_t count;
     int times, more;
-    /* structs: their own fields and bytes */
+    /* structs: their fields, their size, and whether the field is a pointer to them */
     const struct fpa_field *fields;
     size_t size;
     bool pointer;
-    int value; /* FIELD_VALUE; FIELD_INT, FIELD_LONG: added (Lua counts from 1) */
+    int value; /* FIELD_VALUE: the constant; FIELD_INT, FIELD_LONG: added (1 turns an index into Lua's) */
 } fpa_field;
 
-/* A table of fields for one struct, as a back end hands it out. */
+/* One struct of a plan with the table of its fields. */
 typedef struct fpa_field_set {
-    const char *table; /* of the plan; NULL: the plan itself */
+    const char *table; /* name of the Lua table within `plan`; NULL: `plan` itself */
     const fpa_field *fields;
-    const void *of; /* NULL: there is none; its table is false */
+    const void *of; /* the struct; NULL: the plan has none, and its table is false */
 } fpa_field_set;
 
 #define FIELD_KIND(type, member)                                                                             \
@@ -59,15 +59,16 @@ typedef struct fpa_field_set {
 
 /* clang-format off */
 #define FIELD_AT(type, member) .kind = FIELD_KIND(type, member), .offset = offsetof(type, member)
-/* By its own name; by another one; as Lua counts; of a name that no field has. */
+/* FIELD: by the member's name. FIELD_AS: by another name. FIELD_INDEX: an index, counted from 1 in Lua.
+ * FIELD_CONSTANT: a number that is in no struct. */
 #define FIELD(type, member) {.name = #member, FIELD_AT(type, member)}
 #define FIELD_AS(type, name_, member) {.name = name_, FIELD_AT(type, member)}
 #define FIELD_INDEX(type, member) {.name = #member, FIELD_AT(type, member), .value = 1}
 #define FIELD_CONSTANT(name_, value_) {.name = name_, .kind = FIELD_VALUE, .value = value_}
-/* `times` elements for each of counter, and `more`. */
+/* An array of `times` * counter + `more` elements. */
 #define FIELD_ARRAY(type, name_, member, counter, times_, more_) \
     {.name = name_, FIELD_AT(type, member), .count = offsetof(type, counter), .times = times_, .more = more_}
-/* A struct; several, that lie behind a pointer if so. */
+/* FIELD_PART: a struct. FIELD_PARTS: an array of structs; pointer_: the member points to it. */
 #define FIELD_PART(type, name_, member, fields_) \
     {.name = name_, .kind = FIELD_STRUCT, .offset = offsetof(type, member), .fields = fields_}
 #define FIELD_PARTS(type, name_, member, counter, fields_, pointer_) \

@@ -2,15 +2,15 @@
 
 #include "base/round.h"
 
-enum { PIECE = 8 }; /* numbers of 16 bytes */
+enum { PIECE = 8 }; /* elements of 2 bytes in 16 bytes */
 
-/* A head's copy whose vectors have so many numbers. Everything in it is in the row head's memory, or the other head's. */
+/* A copy of a head with d = width and without its lift. Its data belong to `memory` or to the other head. */
 static fpa_head *widened(arena *memory, const fpa_head *from, int width)
 {
     fpa_head *head = arena_copy(memory, from, sizeof *from);
     head->memory = (arena){0};
     head->d = width;
-    head->scale = 1; /* which coordinates have */
+    head->scale = 1; /* coordinates include the scale */
     head->lift = NULL;
     return head;
 }

@@ -6,7 +6,7 @@
 
 enum { BLOCK = 8 };
 
-/* The monomial that dot i is a factor of, once; -1: none, or several. */
+/* The monomial in which a dot occurs, if that is one monomial and one factor; else -1. */
 static int monomial_of(const fpa_score *score, int dot)
 {
     int found = -1;
@@ -80,7 +80,7 @@ int pair_blocks(const fpa_branch *dot)
     return pair_rows(dot->width) / BLOCK;
 }
 
-/* Of the monomial whose dots have most. */
+/* The most blocks of 8 rows that the two dots of a monomial have together. */
 static int most_blocks(const fpa_score *score)
 {
     int most = 0;
@@ -95,13 +95,14 @@ static int most_blocks(const fpa_score *score)
 /* ---- whether they suit ---- */
 
 enum {
-    /* blocks of a monomial's rows and steps of rows g, beside which two warpgroups have registers */
+    /* blocks of a monomial's rows plus steps of 16 of rows g, for which two warpgroups have registers */
     MOST_SUMS = 33,
-    MOST_VALUES = 256, /* of all blocks of columns */
-    LEAST_TILES = 8,   /* as many as a square of 32 rows has */
-    MOST_WIDTH = 512,  /* of a vector */
-    MOST_ROWS =
-        1024 /* that product rows are of: with a vector, and their gradients, of 32 tokens in a block's shared memory */
+    MOST_VALUES = 256, /* columns of values, all blocks together */
+    LEAST_TILES = 8,   /* tiles of 8 x 8 features; a square of 32 rows has so many */
+    MOST_WIDTH = 512,  /* elements of a vector */
+    /* rows d from which product rows are computed: 32 tokens of them, with the product rows and the gradients of both,
+     * fit into a block's shared memory */
+    MOST_ROWS = 1024
 };
 
 static int values_of(const fpa_head *head)
@@ -132,7 +133,7 @@ bool pairs_suit(const fpa_simplified *simple)
 
 /* ---- product rows ---- */
 
-/* False: too many dots. */
+/* The factors of a monomial, one for each power of a dot. False: there are more than PAIR_DEGREE. */
 static bool list_dots(const fpa_score *score, int monomial, fpa_halves *h)
 {
     *h = (fpa_halves){.monomial = monomial, .several = -1};
@@ -158,7 +159,7 @@ static int summed_rows(const fpa_score *score, const fpa_summed *factor)
     return rows;
 }
 
-/* More than MOST_WIDTH: too many. */
+/* The number of product rows of a half; a result above MOST_WIDTH only says that there are too many. */
 static int count_rows(const fpa_score *score, const fpa_halves *h, int half)
 {
     int rows = 1;
@@ -172,7 +173,8 @@ static int blocks_of(const fpa_halves *h, int half)
     return pair_rows(h->rows[half]) / BLOCK;
 }
 
-/* Multiplications of tiles, of states alone; a row costs as many as it takes bytes of a vector, formed, read and joined again. */
+/* Cost of a division into halves, in multiplications: of the tiles of features with all values, and A_ROW for each
+ * product row, for the bytes that it is formed, read and joined with. */
 static double cost_of(const fpa_head *head, const fpa_halves *h)
 {
     enum { TILE = 64, A_ROW = 2000 };
@@ -180,7 +182,7 @@ static double cost_of(const fpa_head *head, const fpa_halves *h)
            A_ROW * (double)(h->rows[0] + h->rows[1]);
 }
 
-/* The cheapest way to deal out its factors; false: none fits. */
+/* Divides the factors between the two halves in the cheapest way; false: no way fits. */
 static bool deal(const fpa_simplified *simple, fpa_halves *best)
 {
     fpa_halves h = *best;
@@ -202,7 +204,7 @@ static bool deal(const fpa_simplified *simple, fpa_halves *best)
 
 /* ---- monomials that differ in one factor ---- */
 
-/* A dot that `more` has oftener than `less`; -1: none, or not just one once. */
+/* The dot whose power in `more` is greater than in `less`, by one, if there is exactly one such dot; else -1. */
 static int find_difference(const fpa_score *score, const fpa_monomial *more, const fpa_monomial *less)
 {
     int found = -1, count = 0;
@@ -222,7 +224,8 @@ static int factor_of(const fpa_halves *h, int dot)
     return -1;
 }
 
-/* Takes another monomial in, if it differs in the factor that all of them differ in, and the sum fits. */
+/* Merges another monomial into h, if it has the same weight and differs in one factor, the same one in which all
+ * merged monomials differ, and if the sum fits. That factor then is the sum of the monomials' dots. */
 static bool take_in(const fpa_simplified *simple, int monomial, fpa_halves *h)
 {
     const fpa_score *score = &simple->score;
@@ -241,9 +244,9 @@ static bool take_in(const fpa_simplified *simple, int monomial, fpa_halves *h)
     return fits;
 }
 
-enum { MOST_MONOMIALS = MOST_WIDTH / (2 * PAIR_STEP) }; /* each has two steps, at least */
+enum { MOST_MONOMIALS = MOST_WIDTH / (2 * PAIR_STEP) }; /* each has two steps of 16 rows at least */
 
-/* The product of that number; *count: how many there are. False: some monomial fits nowhere. */
+/* Finds product number `product` of halves; *count is their number. False: some monomial fits nowhere. */
 static bool find_product(const fpa_simplified *simple, int product, fpa_halves *found, int *count)
 {
     const int monomials = simple->score.monomial_count;
@@ -280,7 +283,7 @@ static int width_of(const fpa_halves *h)
     return round_up(h->rows[0], PAIR_STEP) + round_up(h->rows[1], PAIR_STEP);
 }
 
-/* Factors of all product rows of a product: what forming and joining them takes. */
+/* The factors of all product rows of a product: the operations that it takes to form and join them. */
 static int count_factors(const fpa_halves *h)
 {
     int count = 0;
@@ -289,7 +292,7 @@ static int count_factors(const fpa_halves *h)
     return count;
 }
 
-/* What kernels of cells have of a token; of more than 64 values as many more. */
+/* The features of a token that kernels of cells process, counted once for each 64 values. */
 static double features_of(const fpa_head *head)
 {
     enum { VALUES = 64 };
@@ -298,8 +301,9 @@ static double features_of(const fpa_head *head)
 
 bool halves_suit(const fpa_simplified *simple)
 {
-    /* features that kernels of cells carry out meanwhile, at least: an H200 took 19.0 -> 13.0 ns where there are 13 for each factor, 27.9 -> 18.0 for 8 and
-     * 9.5 -> 11.9 for 6 (docs/decisions/0102-several-dots-by-warpgroups.md) */
+    /* the fewest features per factor for which product rows are faster than kernels of cells: an H200 took 19.0 ->
+     * 13.0 ns for a head with 13 features per factor, 27.9 -> 18.0 with 8 and 9.5 -> 11.9 with 6
+     * (docs/decisions/0102-several-dots-by-warpgroups.md) */
     enum { FEATURES_A_FACTOR = 4 };
     int tiles = 0, width = 0, factors = 0, count = 1;
     if (!suits(simple->head) || !has_plain_dots(&simple->score) || simple->head->scale != 1 ||
@@ -359,7 +363,7 @@ int halves_factors(const fpa_simplified *simple)
     return most;
 }
 
-/* The row of that number of a sum's dots. */
+/* Row number `number` of a factor that is a sum of dots, whose rows follow each other. */
 static int row_of_sum(const fpa_score *score, const fpa_summed *factor, int number)
 {
     int i = 0;
@@ -368,7 +372,7 @@ static int row_of_sum(const fpa_score *score, const fpa_summed *factor, int numb
     return score->dots[factor->dot[i]].row[number];
 }
 
-/* The factors of a half's row number r: of the last dot the next row comes first. */
+/* The factors of row r of a half: r counts through the rows of its dots, the last dot fastest. */
 static void list_factors(const fpa_score *score, const fpa_halves *h, int half, int r, int *factor)
 {
     for (int l = h->degree - 1; l >= 0; l--) {

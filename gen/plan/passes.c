@@ -6,16 +6,18 @@
 #include "passes_parts.h"
 
 enum {
-    PIECE = 8,        /* numbers of 16 bytes */
-    MOST_WIDTH = 520, /* of a row that kernels of warpgroups take, where it has no parts */
+    PIECE = 8,        /* elements of 2 bytes in 16 bytes */
+    MOST_WIDTH = 520, /* elements of a row, if not divided into parts, that kernels of warpgroups can read */
 };
 
-/* Multiplications of a pass of rows over the forward pass's, at most. There are two, and one of values: 6 forward passes; kernels
- * of the contraction took 12 to 20 times the forward pass on an H200 (docs/decisions/0032). */
+/* The most multiplications of a pass of rows, relative to the forward pass. With two passes of rows and one of
+ * values, gradients then take about 6 forward passes; kernels of gradients with contraction in registers took 12
+ * to 20 on an H200 (docs/decisions/0032). */
 static const double most_work = 2.5;
 
-/* The same of f16 heads whose passes are of bf16, with copies of all operands and less exact: on an H200 a line, of 1.0, took 3.6 ns where the contraction's
- * kernels took 5.1, a cube, of 2.4, 28.3 for 26.7 (docs/decisions/0113). */
+/* The same for f16 heads whose passes are bf16, which copy all operands and are less exact: on an H200 a line
+ * (relative work 1.0) took 3.6 ns by passes and 5.1 by the other kernels, a cube (2.4) 28.3 and 26.7
+ * (docs/decisions/0113). */
 static const double most_widened = 1.5;
 
 static bool is_whole(const fpa_branch *dot, int d)
@@ -28,7 +30,7 @@ static bool is_whole(const fpa_branch *dot, int d)
     return true;
 }
 
-/* Coordinates, each once at most, some times a weight. */
+/* Whether a dot consists of coordinates, each at most once, possibly with weights. */
 static bool is_weighed(const fpa_branch *dot, int d)
 {
     for (int w = 0; w < dot->width; w++)
@@ -51,7 +53,7 @@ static bool has_slope(const fpa_score *score)
     return false;
 }
 
-/* Features of f'. */
+/* The number of features of f'. */
 static double row_monomials(const fpa_simplified *simple)
 {
     double monomials = 0;
@@ -62,8 +64,8 @@ static double row_monomials(const fpa_simplified *simple)
     return monomials;
 }
 
-/* Products with features of f' (g.v + h), which have d columns, over those of f, which have dv. Fewer columns than LEAST
- * leave the time to the features themselves. */
+/* Multiplications of a pass of rows relative to the forward pass: features of f' (g.v + h) times d columns, over
+ * features of f times dv columns. With fewer than LEAST columns, forming features takes the time. */
 static double work(const fpa_simplified *simple)
 {
     enum { LEAST = 32 };
@@ -73,8 +75,8 @@ static double work(const fpa_simplified *simple)
            (head_features(head) * (head->dv < LEAST ? LEAST : head->dv));
 }
 
-/* Whether the parallel form takes less than kernels of the contraction, a feature of which is some clocks, up to sequences of some thousands of
- * tokens, and there, of a pair of tokens, dots and values of a pass of rows are few beside those of the head. */
+/* Whether passes in the parallel form are faster than the other kernels of gradients up to sequences of some
+ * thousands of tokens, and a pair of tokens costs not much more in a pass of rows than in the head itself. */
 static bool parallel_suits(const fpa_simplified *simple)
 {
     enum { LEAST_LENGTH = 3072 };
@@ -89,16 +91,17 @@ static bool is_line(const fpa_score *score)
     return score->dot_count == 1 && score->monomial_count == 1 && power_of(score, 0) == 1;
 }
 
-/* A line of some coordinates, or with weights: that of all of them. */
+/* Whether the kernel is one dot of some of the coordinates, or with weights, which is treated as the dot of all
+ * coordinates with weights, some of which may be 0. */
 static bool is_weighted(const fpa_simplified *simple)
 {
     return simple->score.dot_count == 1 && !is_whole(&simple->score.dots[0], simple->head->d);
 }
 
-/* With weights of coordinates, keys are multiplied by them when they are gathered; or, with a gate, where
- * fused_rows is known to compute the pass of rows, its outputs are. q and k are then read as given, and both
- * sides' dot products use the same numbers. Not with a normaliser, whose pass of values is a head without weights
- * of its own. */
+/* Weights of coordinates are applied to keys when they are gathered, or to the outputs of the pass of rows: with a
+ * gate and without a normaliser, where fused_rows computes that pass. In the latter case q and k are read as
+ * given, so that all dot products use the same numbers. A normalised head cannot do so, since its pass of values
+ * is a head without weights. */
 static bool weighs_outputs(const fpa_simplified *simple)
 {
     return is_weighted(simple) && simple->head->gate && simple->head->normalize == FPA_NORMALIZE_NONE;
@@ -109,8 +112,9 @@ static bool weighs_keys(const fpa_simplified *simple)
     return is_weighted(simple) && !weighs_outputs(simple);
 }
 
-/* A normalised line's 1 / n and h are beside its tokens where rows [g, h] cannot be gathered, and where they would have to be, as bf16, of whole pieces
- * of f16: what is kept of these is scaled by powers of two (docs/decisions/0141). */
+/* A normalised line has 1 / n and h beside its tokens (call.numbers) where rows [g, h] are too wide to be
+ * gathered; and in f16 heads of whole pieces, where rows would have to be gathered as bf16: states are scaled by
+ * powers of two to stay in the range of f16 (docs/decisions/0141). */
 static bool has_numbers(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
@@ -119,14 +123,15 @@ static bool has_numbers(const fpa_simplified *simple)
                                    : passes_parts_are_full(head->dv));
 }
 
-/* Of f16, whose products are exact enough for sums of what queries read less what keys give, though each is found by itself. */
+/* In f16, h is also in columns after queries and keys: f16 products are exact enough to subtract what keys
+ * contribute to gates' gradients from what queries contribute, although each is computed separately. */
 static bool has_columns(const fpa_simplified *simple)
 {
     return has_numbers(simple) && simple->head->dtype == FPA_F16;
 }
 
-/* d_o / n may be far outside of f16's range, and outputs of f16 leave dots only where the kernel is a line: such passes are of bf16, as copies
- * of states are. */
+/* Whether passes of an f16 head are bf16: d_o / n may be out of f16's range, and kernels store dots of f16 outputs
+ * only if the kernel is a line. */
 static bool widens(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
@@ -139,31 +144,32 @@ static bool is_quadratic(const fpa_score *score)
     return passes_degree(score) == 2;
 }
 
-/* Of a higher degree the parallel form, which has no state, is contracted. */
+/* Whether gradients are contractions of pairs in the parallel form, which has no state: the degree is above 2. */
 static bool contracts_pairs(const fpa_simplified *simple)
 {
     return passes_degree(&simple->score) > 2 && contraction_pairs_fit(simple->head->d);
 }
 
-/* Whether passes of rows in chunks multiply too much. */
+/* Whether passes of rows take too many multiplications in the chunked form. */
 static bool is_parallel(const fpa_simplified *simple)
 {
     return work(simple) > (contracts_pairs(simple) && widens(simple) ? most_widened : most_work);
 }
 
-/* A sum of products of two dots, whose rows were made so. */
+/* Whether the kernel is a sum of products of two dots (pairs.h), whose rows have been made and arranged for that. */
 static bool is_pairs(const fpa_simplified *simple)
 {
     return simple->made && pairs_suit(simple) && pairs_lie_apart(&simple->score, simple->head->d);
 }
 
-/* One of several dots, of which operands have product rows. */
+/* Whether the kernel has several dots, so that operands of passes consist of product rows (pairs.h). */
 static bool is_formed(const fpa_simplified *simple)
 {
     return !is_pairs(simple) && halves_suit(simple);
 }
 
-/* Without a gate; with one the pass of values is a head of its own anyway. */
+/* Whether gradients of q and k can be contractions; for a kernel of degree 2, without regard to a gate, with which
+ * the pass of values is a separate head anyway. */
 static bool is_contracted(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
@@ -173,7 +179,8 @@ static bool is_contracted(const fpa_simplified *simple)
             contraction_sums_fit(head->d, round_up(head->dv + normalized, PIECE), false));
 }
 
-/* Of a sum of powers tiles that are contracted are more than those that the forward pass has. */
+/* Whether the kernel is a sum of several powers, for which a contraction processes more tiles than the forward
+ * pass has. */
 static bool is_sum(const fpa_simplified *simple)
 {
     return simple->score.dot_count == 1 && simple->score.monomial_count > 1;
@@ -194,7 +201,7 @@ bool passes_leaves_dots(const fpa_head *head, fpa_pass pass)
     return head->gate && !is_gated_line(head) && pass == PASS_VALUES;
 }
 
-/* Whether chunks have passes of rows of so many values, and the parallel form contractions. */
+/* Whether the chunked form uses passes of rows, and the parallel form contractions. */
 static bool has_both(const fpa_simplified *simple, int values)
 {
     return contracts_pairs(simple) ? !is_parallel(simple)
@@ -244,7 +251,8 @@ bool coordinates_fit(const fpa_head *head)
     return head->d % STEP == 0 && head->dv % STEP == 0 && head->d <= MOST && head->dv <= MOST;
 }
 
-/* Linear attention with a gate or a normaliser: every operand of passes would be a copy, and there are kernels that need none. */
+/* Whether every operand of passes would be a copy: linear attention with a gate or a normaliser, for which there
+ * are kernels that read q, k, v and d_o as given. */
 static bool copies_all(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
@@ -254,7 +262,7 @@ static bool copies_all(const fpa_simplified *simple)
            coordinates_fit(head);
 }
 
-/* By its type and by what the head as written has besides. */
+/* Whether target, type, mask, lift and window allow passes. */
 static bool may_pass(const fpa_head *head, const fpa_head *written, const fpa_target *target)
 {
     return target->warpgroups && dtype_size(head->dtype) == 2 && head->causal && !written->lift &&
@@ -267,7 +275,8 @@ bool passes_suit_lines(const fpa_head *head, const fpa_head *written, const fpa_
            (head->dtype == FPA_BF16 || head->normalize == FPA_NORMALIZE_NONE);
 }
 
-/* Passes of bf16 that take an f16 head too long, or that no operand may be gathered for. */
+/* Whether an f16 head would need bf16 passes that take too long, and no contraction can replace the passes of
+ * rows. */
 static bool widens_in_vain(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
@@ -309,7 +318,7 @@ static void set_branch(fpa_head *head, fpa_branch *branch, int first, int width)
         branch->row[w] = first + w;
 }
 
-/* weight * s^power, and the dot over `width` rows from `first` on behind it; width 0: none. */
+/* Adds the term weight * s^power, times the dot of `width` rows from `first` on; width 0: without that dot. */
 static void add_term(fpa_head *head, fpa_number weight, int power, int d, int first, int width)
 {
     const int count = power + (width > 0);
@@ -321,13 +330,15 @@ static void add_term(fpa_head *head, fpa_number weight, int power, int d, int fi
     head->terms[head->term_count++] = (fpa_term){weight, count, branches};
 }
 
-/* Whether results leave as the f16 head has them: those of a line, which one kernel carries out (rows->line). */
+/* Whether a bf16 pass stores results as f16, the type of the head: for a gated line, which NAME_fused_chunk
+ * computes. */
 static bool narrows(const fpa_simplified *simple)
 {
     return widens(simple) && simple->head->gate && is_line(&simple->score) && passes_rows(simple).parts == 1;
 }
 
-/* What both have of the head; room for its terms. Names are of heads whose text says all, that have numbers, that narrow. */
+/* Sets the properties that both passes have in common, and allocates terms. names: of a head that its text
+ * describes completely; of one with numbers beside tokens; of one that stores f16 from bf16. */
 static void start(fpa_head *head, const fpa_simplified *simple, const fpa_head *written,
                   const char *const names[3])
 {
@@ -338,13 +349,13 @@ static void start(fpa_head *head, const fpa_simplified *simple, const fpa_head *
     head->origin = arena_string(&head->memory, written->origin ? written->origin : written->name);
     head->terms = arena_array(&head->memory, (size_t)simple->score.monomial_count, sizeof *head->terms);
     head->scale = from->scale;
-    /* numbers beside tokens are known to kernels with a gate only: a head without one gets a gate of zero */
+    /* only kernels with a gate read numbers beside tokens: a head without one gets log-gates of zero */
     head->gate = from->gate || has_numbers(simple);
     head->chunk = written->chunk;
     head->dtype = widens(simple) ? FPA_BF16 : from->dtype;
 }
 
-/* Whether rows are d_o and v as given, with no numbers after them: if f' is constant and there is no normaliser. */
+/* Whether rows are d_o and v as given, with nothing after them: f' is constant and there is no normaliser. */
 static bool rows_are_given(const fpa_simplified *simple)
 {
     return !widens(simple) && !has_slope(&simple->score) &&
@@ -352,14 +363,14 @@ static bool rows_are_given(const fpa_simplified *simple)
            (simple->head->normalize == FPA_NORMALIZE_NONE || has_numbers(simple)) && !weighs_keys(simple);
 }
 
-/* Keys, or outputs, that are weighed have the kernel's own weight, too. */
+/* The weight of a monomial; 1 if it is included in the weights of keys or outputs. */
 static fpa_number weight_of(arena *memory, const fpa_simplified *simple, int monomial)
 {
     return is_weighted(simple) ? number_int(1)
                                : number_copy(memory, simple->score.monomials[monomial].weight);
 }
 
-/* f'(s) (g.v + h): dv are q's numbers, or k's. */
+/* The head of passes of rows: the kernel is f'(s) (g.v + h), and its values are k for d_q, or q for d_k. */
 static void make_rows(fpa_head *head, const fpa_simplified *simple, const fpa_head *written)
 {
     const fpa_score *score = &simple->score;
@@ -386,7 +397,7 @@ static void make_rows(fpa_head *head, const fpa_simplified *simple, const fpa_he
     }
 }
 
-/* The head itself: f' is constant, so that values are keys or queries, and those are as wide. */
+/* Whether passes of rows are forward passes of the head itself: f' is constant, and q and k can be its values. */
 static bool rows_are_own(const fpa_simplified *simple)
 {
     const fpa_score *score = &simple->score;
@@ -395,7 +406,8 @@ static bool rows_are_own(const fpa_simplified *simple)
            number_is_one(score->monomials[0].weight);
 }
 
-/* weight * the product of a monomial's two dots, or product number `index` of halves, up to the zeros that fill their last blocks. */
+/* Adds the term weight * the product of a monomial's two dots, or of the two halves of product number `index`;
+ * each dot includes the zeros up to the end of its last block. */
 static void add_pair(fpa_head *head, const fpa_simplified *simple, int index)
 {
     const fpa_score *score = &simple->score;
@@ -414,7 +426,8 @@ static void add_pair(fpa_head *head, const fpa_simplified *simple, int index)
     }
 }
 
-/* f(s), without a normaliser, of all numbers of [g, h]. */
+/* The head of passes of values: the kernel is f(s), without a normaliser, and the values are all columns of [g,
+ * h]. */
 static void make_values(fpa_head *head, const fpa_simplified *simple, const fpa_head *written)
 {
     const fpa_pass_rows rows = passes_rows(simple);
@@ -443,7 +456,8 @@ void passes_free(fpa_passes *passes)
     *passes = (fpa_passes){0};
 }
 
-/* Without a normaliser and weights, where no other pass leaves what gates' gradients are made of; contracted ones of whole pieces, and of one power. */
+/* Whether the pass of values is a forward pass of the head itself: without normaliser, weights and conversions,
+ * not needed for dots of gates' gradients; if it is contracted, of whole pieces and one power. */
 static bool values_are_own(const fpa_simplified *simple)
 {
     return !widens(simple) && (!simple->head->gate || is_line(&simple->score)) && !weighs_keys(simple) &&
@@ -451,7 +465,7 @@ static bool values_are_own(const fpa_simplified *simple)
            (!is_contracted(simple) || (simple->head->dv % PIECE == 0 && !is_sum(simple)));
 }
 
-/* Contractions are all that there is. */
+/* Whether there are no passes of rows, since all gradients of q and k are contractions. */
 static bool has_no_rows(const fpa_simplified *simple)
 {
     return is_pairs(simple) || is_formed(simple) || (contracts_pairs(simple) && is_parallel(simple));

@@ -1,10 +1,10 @@
-/* passes_contracted: which passes of values contract, by their sizes and kernels. */
+/* passes_contracted: which passes of values have contractions, by their sizes and kernels. */
 #include "passes_contracted.h"
 
 #include "base/round.h"
 #include "passes.h"
 
-enum { PIECE = 8 }; /* numbers of 16 bytes */
+enum { PIECE = 8 }; /* elements of 2 bytes in 16 bytes */
 
 int passes_degree(const fpa_score *score)
 {
@@ -15,14 +15,14 @@ int passes_degree(const fpa_score *score)
     return degree;
 }
 
-/* Sums of d numbers of gradients and, as operand, rows g are in a thread's registers at once, beside those of a tile. */
+/* A thread holds the sums of d gradients and rows g, an operand, in registers, in addition to a tile. */
 bool contraction_sums_fit(int d, int values, bool gate)
 {
     enum { LEAST = 32, MOST = 104, BLOCK = 8, STEP = 16, WORDS = 4 };
     return (gate || d >= LEAST) && WORDS * (divide_up(d, BLOCK) + divide_up(values, STEP)) <= MOST;
 }
 
-/* Of pairs alone rows g stay in shared memory. */
+/* If only pairs are contracted, rows g stay in shared memory. */
 bool contraction_pairs_fit(int d)
 {
     enum { MOST = 192 };
@@ -43,7 +43,7 @@ bool contraction_fits(const fpa_head *values, int degree)
                       : contraction_sums_fit(values->d, values->dv, values->gate);
 }
 
-/* Terms of two branches: the same one twice, or both others. */
+/* Whether all terms are products of two different dots (pairs.h). */
 static bool has_pairs(const fpa_head *values)
 {
     for (int t = 0; t < values->term_count; t++) {
@@ -54,7 +54,7 @@ static bool has_pairs(const fpa_head *values)
     return values->term_count > 0;
 }
 
-/* Of a head of values whose terms are powers of one dot. */
+/* The highest power, if the terms are powers of one dot. */
 static int highest_power(const fpa_head *values)
 {
     int degree = 0;

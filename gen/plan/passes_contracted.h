@@ -1,14 +1,15 @@
-/* passes_contracted: of which sizes passes of values contract; what others ask of them is in passes.h. */
+/* passes_contracted: the sizes for which passes of values have contractions; used by passes*.c only. */
 #ifndef FPAC_GEN_PLAN_PASSES_CONTRACTED_H
 #define FPAC_GEN_PLAN_PASSES_CONTRACTED_H
 
 #include <stdbool.h>
 
-/* Sums of gradients of d coordinates have registers beside rows g, which are an operand; of pairs alone. */
+/* contraction_sums_fit: whether sums of gradients of d coordinates fit into registers beside rows g, an operand.
+ * contraction_pairs_fit: the same if only pairs are contracted. */
 bool contraction_sums_fit(int d, int values, bool gate);
 bool contraction_pairs_fit(int d);
 
-/* Registers of a thread where two warpgroups multiply, or three. */
+/* Registers of a thread if two, or three, warpgroups of a block multiply. */
 enum { REGISTERS_OF_TWO = 232, REGISTERS_OF_THREE = 160 };
 
 #endif

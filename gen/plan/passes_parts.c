@@ -3,8 +3,8 @@
 #include "base/round.h"
 
 enum {
-    PIECE = 8,   /* numbers of 16 bytes */
-    WIDEST = 256 /* rows of NAME_fused_chunk (cuda.h) */
+    PIECE = 8,   /* elements of 2 bytes in 16 bytes */
+    WIDEST = 256 /* elements of a row that NAME_fused_chunk can read (cuda.h) */
 };
 
 fpa_pass_parts passes_parts(int values, bool line)

@@ -16,9 +16,9 @@
 
 enum { MAX_DOTS = 64 };
 
-static const double STATE_LIMIT = 2.0 * (1 << 30); /* bytes of one (batch, head) */
+static const double STATE_LIMIT = 2.0 * (1 << 30); /* bytes of the state of one (batch, head) */
 
-/* The weight of a branch's row that float32 cannot hold; NULL: there is none. */
+/* The first weight of a branch's rows that float32 cannot represent; NULL: there is none. */
 static const fpa_number *large_gram(const fpa_branch *branch)
 {
     for (int w = 0; branch->gram && w < branch->width; w++)
@@ -27,7 +27,7 @@ static const fpa_number *large_gram(const fpa_branch *branch)
     return NULL;
 }
 
-/* The same among all weights of the features and of the score. */
+/* The same for all weights of the features and of the score. */
 static const fpa_number *large_weight(const fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
@@ -74,7 +74,8 @@ static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
 
 static fpa_status find_mechanism(fpa_plan *plan, const char *mechanism, fpa_error *error)
 {
-    static const char option[] = "--mechanism"; /* who asks for one by name writes this */
+    /* the option of fpac that names a mechanism, for the message */
+    static const char option[] = "--mechanism";
     const fpa_generator *generator = generator_of(plan->target);
     enum { MOST = 32 };
     const char *names[MOST + 1] = {NULL};
@@ -92,7 +93,8 @@ static fpa_status find_mechanism(fpa_plan *plan, const char *mechanism, fpa_erro
     return plan->forced < 0 ? fail_unknown(error, option, mechanism, "mechanism", names) : FPA_OK;
 }
 
-/* A back end's step. An allocation in the plan's arena that finds no memory ends it here, so that no planner asks. */
+/* Runs a step of a back end. If an allocation in the plan's arena fails, it jumps back here, so that planners need
+ * not check. */
 static fpa_status run(fpa_status (*step)(fpa_plan *, fpa_error *), fpa_plan *plan, fpa_error *error)
 {
     jmp_buf failure;
@@ -106,7 +108,7 @@ static fpa_status run(fpa_status (*step)(fpa_plan *, fpa_error *), fpa_plan *pla
     return status;
 }
 
-/* start: what is known of the plan. */
+/* Makes the plan; start: the fields that are known already. */
 static fpa_status choose(const fpa_plan *start, const fpa_simplified *simple, const char *mechanism,
                          fpa_plan *plan, fpa_error *error)
 {
@@ -157,7 +159,7 @@ fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target
                    : FPA_OK;
 }
 
-/* The line of their features, if gradients go that way. */
+/* Adds the line of made rows' features, if gradients are computed that way (feature_line.h). */
 static bool add_line(const fpa_head *written, const fpa_target *target, fpa_row_head *made)
 {
     const bool suits = made->width && feature_line_suits(made->simple, written, target);
@@ -166,8 +168,8 @@ static bool add_line(const fpa_head *written, const fpa_target *target, fpa_row_
     return suits;
 }
 
-/* Whether gradients are passes: on coordinates that a lift makes (values of masked keys are copies, which passes do not have), on the
- * head's own rows, on rows that are made, or on rows of coordinates as they are, whose features are a line. */
+/* Whether gradients are passes, and on which operands: coordinates that a lift makes (not with a mask of keys, for
+ * which values are copied); the head's own q and k; made rows; or features of coordinates, as a line. */
 static bool find_operands(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                           fpa_row_head *made)
 {

@@ -5,13 +5,20 @@
 
 #include <limits.h>
 
-enum { PIECE = 8 }; /* numbers of 16 bytes, and rows of whose gradients kernels keep sums together */
+/* elements of 2 bytes in 16 bytes; also the rows whose gradients kernels sum up together */
+enum { PIECE = 8 };
 
-/* Rows of 64 tokens, and what they are made of or made to, lie in a block's shared memory; where steps of matrices leave less room
- * blocks have fewer tokens (backward_made.c). */
+/* The most elements of a vector of rows: those of 64 tokens, with the q or k from which they are computed, fit
+ * into a block's shared memory. If the steps of matrices leave less room, blocks have fewer tokens
+ * (backward_made.c). */
 static int most_width(const fpa_target *target)
 {
-    enum { TOKENS = 64, OPERANDS = 2, ELEMENT = 2, ODD = 16 /* numbers that pitches may add */ };
+    enum {
+        TOKENS = 64,
+        OPERANDS = 2,
+        ELEMENT = 2,
+        ODD = 16 /* elements by which a pitch may exceed the width */
+    };
     const int room = target->shared_memory / (TOKENS * OPERANDS * ELEMENT) - ODD;
     return room < ROW_HEAD_MOST ? room / PIECE * PIECE : ROW_HEAD_MOST;
 }
@@ -28,11 +35,12 @@ static void each_branch(const fpa_simplified *simple, void (*visit)(void *, cons
 
 /* ---- where rows are ---- */
 
-/* Of each matrix its first row, of each dot of coordinates that has rows of its own theirs, of other coordinates their row; -1: none. */
+/* Where rows are in a vector, -1: nowhere. matrix: the first row of each matrix. dot: the first row of each dot of
+ * coordinates that has rows of its own. rest: the row of each other coordinate. */
 typedef struct places {
     const fpa_score *score;
     arena *memory;
-    int step; /* with which matrices and dots of coordinates begin */
+    int step; /* matrices and dots of coordinates begin at multiples of it */
     int *matrix, *dot, *rest;
 } places;
 
@@ -84,14 +92,14 @@ static void add_coordinate(fpa_row_head *made, int coordinate, double weight)
     made->coordinates[made->coordinate_count++] = coordinate;
 }
 
-/* Zeros up to a whole piece, or step. */
+/* Adds zeros up to a multiple of `step`. */
 static void end_piece(fpa_row_head *made, int step)
 {
     while (made->coordinate_count % step)
         made->weights[made->coordinate_count++] = 1;
 }
 
-/* Rows of a dot of coordinates lie one behind the other, with their weights, as the rows of a matrix do. */
+/* The rows of a dot of coordinates are contiguous, with their weights, like the rows of a matrix. */
 static void place_dots(fpa_row_head *made, places *at)
 {
     for (int i = 0; i < at->score->dot_count; i++) {
@@ -110,7 +118,7 @@ static fpa_number gram_of(const fpa_branch *branch, int w)
     return branch->gram ? branch->gram[w] : number_int(1);
 }
 
-/* Which of a dot's rows is a coordinate; of weight `gram`, where that is given. -1: none. */
+/* The index of a coordinate among the rows of a dot, with weight `gram` if that is given; -1: there is none. */
 static int find_row(const fpa_branch *dot, int coordinate, const fpa_number *gram)
 {
     for (int w = 0; w < dot->width; w++)
@@ -119,7 +127,7 @@ static int find_row(const fpa_branch *dot, int coordinate, const fpa_number *gra
     return -1;
 }
 
-/* A dot that has a coordinate, and its row there; -1: none has. */
+/* A dot that contains a coordinate, and the coordinate's index there (*row); -1: none. */
 static int find_dot(const places *at, int coordinate, const fpa_number *gram, int *row)
 {
     for (int i = 0; i < at->score->dot_count; i++)
@@ -128,7 +136,7 @@ static int find_dot(const places *at, int coordinate, const fpa_number *gram, in
     return -1;
 }
 
-/* Coordinates of branches that no dot has rows of, in their order. */
+/* Adds the coordinates that branches use and no dot contains, in their order. */
 static void place_rest(fpa_row_head *made, int d, places *at)
 {
     int row;
@@ -164,7 +172,7 @@ static bool covers(const fpa_branch *dot, const fpa_branch *branch)
     return true;
 }
 
-/* The shortest dot of coordinates that has all rows of a branch, of the same weights; -1: none has. */
+/* The shortest dot of coordinates that contains all rows of a branch with the same weights; -1: none. */
 static int find_cover(const places *at, const fpa_branch *branch)
 {
     const fpa_branch *dots = at->score->dots;
@@ -175,7 +183,8 @@ static int find_cover(const places *at, const fpa_branch *branch)
     return best;
 }
 
-/* Row w of a branch of coordinates, in dot `cover` or, without one, wherever it is. *left: what is left of its weight. */
+/* The made row for row w of a branch of coordinates: in dot `cover` or, if that is -1, in any dot. *left: the
+ * factor of its weight that the made row does not include. */
 static int coordinate_row(const places *at, const fpa_branch *branch, int w, int cover, fpa_number *left)
 {
     const int coordinate = branch->row[w];
@@ -217,7 +226,7 @@ static void set_branch(const places *at, const fpa_branch *from, fpa_branch *to)
             to->row[w] = at->matrix[from->source] + from->row[w];
 }
 
-/* Equal branches next to each other share their rows, and are known by that (features.c). */
+/* Equal consecutive branches share their array of rows, by which features.c recognises them. */
 static fpa_branch *set_branches(const places *at, const fpa_branch *from, int count)
 {
     fpa_branch *to = arena_array(at->memory, count, sizeof *to);
@@ -232,7 +241,7 @@ static fpa_branch *set_branches(const places *at, const fpa_branch *from, int co
     return to;
 }
 
-/* Dots of coordinates have rows of their own, in their order. */
+/* Dots of coordinates refer to their own rows, in their order. */
 static fpa_branch *set_dots(const places *at)
 {
     const int count = at->score->dot_count;
@@ -250,7 +259,7 @@ static fpa_branch *set_dots(const places *at)
 static fpa_head *make_head(const places *at, const fpa_head *from, int width)
 {
     fpa_head *head = arena_copy(at->memory, from, sizeof *from);
-    head->memory = (arena){0}; /* everything is in the row head's, or the other head's */
+    head->memory = (arena){0}; /* everything belongs to the row head or to the other head */
     head->d = width;
     head->scale = 1;
     head->terms = arena_copy(at->memory, from->terms, (size_t)from->term_count * sizeof *from->terms);
@@ -273,8 +282,8 @@ static bool suits(const fpa_head *head, const fpa_target *target)
     return target->backend == BACKEND_CUDA && !head->lift && dtype_size(head->dtype) == 2;
 }
 
-/* of_dots: each dot of coordinates has rows of its own; else all have those of the coordinates, and weights stay with branches. Of width 0
- * when there is nothing to make. */
+/* of_dots: each dot of coordinates has rows of its own; else dots share the rows of coordinates, and weights stay
+ * in the branches. Width 0: there is nothing to make. */
 static fpa_row_head make(const fpa_simplified *simple, int most, bool of_dots, bool plain, arena *memory)
 {
     fpa_row_head made = {.scale = simple->head->scale};
@@ -322,7 +331,7 @@ static void add_weighted(void *user, const fpa_branch *branch)
     }
 }
 
-/* Those that are made, and what branches have with a weight. */
+/* The number of rows that kernels have of a token: made rows, and those that branches multiply by a weight. */
 static int count_rows(const fpa_row_head *made, arena *memory)
 {
     weighted_rows rows = {0};
@@ -332,8 +341,9 @@ static int count_rows(const fpa_row_head *made, arena *memory)
     return made->width + rows.count;
 }
 
-/* Dots of few rows, which begin with a block of 8 each, can take more than their weights spare: the fewest rows are made, but where passes have dots without
- * weights alone (pairs.h). */
+/* Separate rows for each dot save rows with weights, but each dot begins at a multiple of 8, which costs more if
+ * dots are short. The variant with fewer rows is chosen; but passes of pairs or product rows need dots without
+ * weights (pairs.h). */
 static fpa_row_head choose(const fpa_simplified *simple, int most, bool plain, arena *memory)
 {
     const fpa_row_head own = make(simple, most, true, plain, memory);
