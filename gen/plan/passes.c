@@ -15,9 +15,8 @@ enum {
  * to 20 on an H200 (docs/decisions/0032). */
 static const double most_work = 2.5;
 
-/* The same for f16 heads whose passes are bf16, which copy all operands and are less exact: on an H200 a line
- * (relative work 1.0) took 3.6 ns by passes and 5.1 by the other kernels, a cube (2.4) 28.3 and 26.7
- * (docs/decisions/0113). */
+/* The same for f16 heads with bf16 passes, which copy all operands and are less exact: on an H200 a line (work
+ * 1.0) took 3.6 ns by passes and 5.1 without, a cube (2.4) 28.3 and 26.7 (docs/decisions/0113). */
 static const double most_widened = 1.5;
 
 static bool is_whole(const fpa_branch *dot, int d)
@@ -406,8 +405,8 @@ static bool rows_are_own(const fpa_simplified *simple)
            number_is_one(score->monomials[0].weight);
 }
 
-/* Adds the term weight * the product of a monomial's two dots, or of the two halves of product number `index`;
- * each dot includes the zeros up to the end of its last block. */
+/* Adds weight * the product of a monomial's two dots, or of the halves of product `index`, zeros up to the last
+ * block included. */
 static void add_pair(fpa_head *head, const fpa_simplified *simple, int index)
 {
     const fpa_score *score = &simple->score;
@@ -457,7 +456,7 @@ void passes_free(fpa_passes *passes)
 }
 
 /* Whether the pass of values is a forward pass of the head itself: without normaliser, weights and conversions,
- * not needed for dots of gates' gradients; if it is contracted, of whole pieces and one power. */
+ * not needed for dots of gates' gradients; if contracted, of whole pieces and one power. */
 static bool values_are_own(const fpa_simplified *simple)
 {
     return !widens(simple) && (!simple->head->gate || is_line(&simple->score)) && !weighs_keys(simple) &&

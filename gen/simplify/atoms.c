@@ -1,6 +1,6 @@
-/* Atoms: the coarsest sets of symbols on which every linear form of the kernel is constant. The
- * kernel is a polynomial in the sums over them, with forms that share no symbol, so that like
- * monomials of different terms meet. */
+/* Atoms: the coarsest partition of the symbols such that every linear form of the kernel has one coefficient on
+ * each set. The kernel then is a polynomial in the sums over these sets, forms that share no symbol, so that equal
+ * monomials of different terms are recognised. */
 #include <string.h>
 
 #include "passes.h"
@@ -12,9 +12,10 @@ typedef struct atom_part {
 
 typedef struct atom_table {
     const fpa_expression *e;
-    size_t *offsets;      /* symbol of a source's row 0 */
-    uint64_t *signatures; /* [symbols] equal for symbols that no form tells apart; 0: in no form */
-    int *atom_of;         /* [symbols] */
+    size_t *offsets; /* symbol of a source's row 0 */
+    /* [symbols] equal for symbols with equal coefficients in all forms; 0: in no form */
+    uint64_t *signatures;
+    int *atom_of; /* [symbols] */
     int count;
     fpa_branch *atoms; /* [count] */
     int *part_start;   /* [forms + 1] */
@@ -26,7 +27,7 @@ static size_t symbol_of(const atom_table *t, const fpa_branch *form, int w)
     return t->offsets[form->source + 1] + (size_t)form->row[w];
 }
 
-/* Forms of monomials; others were left behind by monomials that cancelled. */
+/* Which forms occur in monomials; others belonged to monomials that have cancelled. */
 static bool *used_forms(arena *memory, const fpa_expression *e)
 {
     bool *used = arena_array(memory, (size_t)e->form_count, sizeof *used);
@@ -36,7 +37,7 @@ static bool *used_forms(arena *memory, const fpa_expression *e)
     return used;
 }
 
-/* A symbol's signature chains what each form does to it; a symbol of another source differs. */
+/* A symbol's signature is a hash of its coefficients in all forms and of its source. */
 static size_t sign_symbols(atom_table *t, const bool *used)
 {
     size_t total = 0;
@@ -51,7 +52,7 @@ static size_t sign_symbols(atom_table *t, const bool *used)
     return total;
 }
 
-/* Number the signatures in the order of their first symbols; atom_of and count. */
+/* Numbers the signatures in the order of their first symbols: sets atom_of and count. */
 static bool number_atoms(arena *memory, atom_table *t, size_t symbols, size_t listed)
 {
     size_t slot_count = 16;
@@ -100,8 +101,8 @@ static bool fill_atoms(arena *memory, atom_table *t, int sources)
     return true;
 }
 
-/* The parts of form f, appended to t->parts; *sound false if the form is not constant on an atom
- * (two signatures met: practically never, and then the kernel stays as it is). */
+/* Appends the parts of form f to t->parts. *sound false: the form is not constant on an atom, because two
+ * signatures are equal by chance. That practically never happens, and the kernel then stays as it is. */
 static void split_form(atom_table *t, int f, int *seen, int *place, bool *sound)
 {
     const fpa_branch *form = &t->e->forms[f];
@@ -170,7 +171,7 @@ static double count_products(const atom_table *t)
     return total;
 }
 
-/* Multiply out the forms from factors[level] on, given those before as atoms. */
+/* Multiplies out the forms factors[level] and later; earlier factors have been replaced by the atoms in `atoms`. */
 static bool expand_monomial(const atom_table *t, const int *factors, int count, int level, int *atoms,
                             fpa_number weight, fpa_polynomial *sum)
 {

@@ -1,9 +1,8 @@
-/* Features of an expression. A power s^m of a form over blocks of rows S_1..S_n is the sum over
- * non-decreasing tuples of blocks of  m! / prod mult!  * prod s_(block): the full construction of
- * TSPOW, one term a tuple, integer weights, no feature twice but inside diagonal blocks.
- * In squares these are halved until they have two rows, (a + b)^2 = 2 a b + a^2 + b^2: the products
- * stay rectangles of rows, and few features come twice. Several forms in a monomial: all combinations
- * of their terms. */
+/* Features of an expression. A power s^m of a form over blocks of rows S_1..S_n is the sum over non-decreasing
+ * tuples of blocks of m! / prod mult! * prod s_(block): the full construction of TSPOW, one term for each tuple,
+ * with integer weights, and no feature twice except inside diagonal blocks. In squares these are halved until they
+ * have two rows, by (a + b)^2 = 2 a b + a^2 + b^2: the products remain rectangles of rows, and few features occur
+ * twice. A monomial of several forms has all combinations of their terms. */
 #include <string.h>
 
 #include "passes.h"
@@ -12,8 +11,9 @@
 
 enum { LARGEST_BLOCK = 8 };
 
-/* Features of blocks may be so many times the fewest there are. All rows of a block share what is made once for them: a feature takes 1 + s / b of
- * what it takes by itself, where s is such that blocks of 8 may have 1.4 times as many, which measurements gave; of 4 it is 1.32, of 2 1.20. */
+/* By which factor the features of a block size may exceed the minimum. Rows of a block share some operations: a
+ * feature takes (1 + s / b) times its own operations, where s is such that the factor is 1.4 for blocks of 8, as
+ * measured; it is then 1.32 for 4 and 1.20 for 2. */
 static double block_slack(int block)
 {
     const double most = 1.4, shared = (most - 1) / (1 - most / LARGEST_BLOCK);
@@ -23,15 +23,15 @@ static double block_slack(int block)
 /* A power of one form inside a monomial. */
 typedef struct feature_factor {
     int form, power;
-    int blocks; /* that the tuples choose from; 1 for a form that occurs once: all its rows */
+    int blocks; /* blocks from which tuples are formed; 1 for a form that occurs once, with all its rows */
 } feature_factor;
 
-/* Rows of a form. */
+/* A range of the rows of a form. */
 typedef struct feature_slice {
     int from, width;
 } feature_slice;
 
-/* Half of a diagonal block's rows, 0: it stays as it is. */
+/* Half of a diagonal block's rows, at which it is divided; 0: it is not divided. */
 static int half_of(int width)
 {
     return width > 2 ? (width + 1) / 2 : 0;
@@ -64,8 +64,8 @@ static int split_factors(const fpa_expression *e, int monomial, int block, featu
     return count;
 }
 
-/* Sum over the tuples of the product of the blocks' widths: j of the full blocks, the others the
- * last one, which has the rest of the rows. */
+/* Sum over the tuples of the product of their blocks' widths: j blocks of full width, the others the last block,
+ * which has the remaining rows. */
 static fpa_feature_count tuples_count(int width, int block, int power)
 {
     const int full = width / block, rest = width % block;
@@ -134,7 +134,7 @@ fpa_branch_kind features_branch_kind(const fpa_head *head, const fpa_branch *bra
     }
 }
 
-/* Rows of a form as a branch; a weight that all of them share goes to *weight. */
+/* Rows of a form as a branch; a weight that all rows share is multiplied into *weight. */
 static fpa_branch slice_form(const fpa_head *head, const fpa_branch *form, feature_slice rows, arena *memory,
                              fpa_number *weight)
 {
@@ -157,7 +157,7 @@ typedef struct feature_product {
     fpa_number weight;
 } feature_product;
 
-/* All products that a factor is the sum of, in their order. */
+/* The products whose sum a factor is, in their order. */
 typedef struct factor_sum {
     int form, power, count;
     feature_product *products;
@@ -169,7 +169,7 @@ static feature_slice block_slice(int width, int block, int index)
     return (feature_slice){from, width - from < block ? width - from : block};
 }
 
-/* m! / prod mult! of a non-decreasing tuple: at most 16!, and whole at every step. */
+/* m! / prod mult! of a non-decreasing tuple: at most 16!, and an integer after every step. */
 static fpa_number tuple_weight(const int *tuple, int power)
 {
     int64_t weight = 1;
@@ -192,7 +192,7 @@ static bool next_tuple(int *tuple, int power, int blocks)
     return false;
 }
 
-/* The square of a slice. */
+/* Adds the square of a slice. */
 static void add_square(factor_sum *sum, feature_slice slice)
 {
     const int half = half_of(slice.width);

@@ -3,7 +3,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Four sums, so that additions need not wait for each other. */
+/* Four partial sums, so that additions do not depend on each other. */
 static double dot(const double *a, const double *b, size_t count)
 {
     double sum[4] = {0};
@@ -128,7 +128,7 @@ static int largest_index(const double *values, int n)
     return largest;
 }
 
-/* Row k of the factor, for pivot p: what the rows above have left of row p of the Gram. */
+/* Row k of the factor, for pivot p: the part of row p of the Gram that the rows before k do not explain. */
 static void factor_row(fpa_dense *factor, const double *gram, int n, int k, int p, double *left)
 {
     double *row = factor->w + (size_t)k * (size_t)n;
@@ -149,7 +149,8 @@ static void factor_row(fpa_dense *factor, const double *gram, int n, int k, int 
 
 bool gram_factor(arena *memory, const double *gram, int n, fpa_dense *factor, int *pivots)
 {
-    double *left = arena_array(memory, (size_t)n, sizeof *left); /* the diagonal still to explain */
+    /* the part of the diagonal that no row explains yet */
+    double *left = arena_array(memory, (size_t)n, sizeof *left);
     *factor = (fpa_dense){0, n, arena_array(memory, (size_t)n * (size_t)n, sizeof *factor->w)};
     if (!left || !factor->w)
         return false;
@@ -178,7 +179,7 @@ static void rotate_rows(double *matrix, int n, int i, int j, double cosine, doub
     }
 }
 
-/* One rotation that makes element (i, j) zero (Golub and Van Loan, 8.5); false: it was as good as zero. */
+/* One rotation that makes element (i, j) zero (Golub and Van Loan, 8.5); false: it was negligible. */
 static bool rotate_pair(double *matrix, int n, int i, int j, double *vectors)
 {
     size_t size = (size_t)n, row = (size_t)i * size, other = (size_t)j * size;

@@ -76,11 +76,11 @@ static uint64_t sum_value(const fpa_sum *sum, identity_point at)
     return sum->score ? score_value(&at, sum->score) : expression_value(&at, sum->expression);
 }
 
-/* --- are there numbers to compare? --- */
+/* --- numbers that cannot be compared --- */
 
 typedef struct identity_numbers {
     fpa_number none; /* a number without a value, if there is one */
-    bool blind;      /* modulo the prime a denominator is zero */
+    bool blind;      /* a denominator is zero modulo the prime */
 } identity_numbers;
 
 static void check_number(fpa_number number, identity_numbers *seen)

@@ -1,7 +1,7 @@
-/* Joint diagonalisation. With R'R the sum of the Grams G_i and
- * G_i = R' M_i R, the M_i add up to 1, so two of them always commute, and more do where the Grams
- * do. The eigenvectors V of a generic combination of commuting M_i diagonalise each of them, and
- * G_i = T' D_i T with T = V'R: forms over rows of one matrix T, whose monomials can be collected. */
+/* Joint diagonalisation. With R'R the sum of the Grams G_i and G_i = R' M_i R, the M_i add up to 1. So two of them
+ * always commute, and more do if the Grams do. The eigenvectors V of a generic combination of commuting M_i
+ * diagonalise each of them, so that G_i = T' D_i T with T = V'R: all forms are over the rows of one matrix T, and
+ * equal monomials can be collected. */
 #include <math.h>
 #include <string.h>
 
@@ -9,15 +9,15 @@
 
 enum { JOINT_FORMS = 32, JOINT_RANK = 256 };
 
-static const double negligible = 1e-14; /* a weight in D_i, relative to the largest */
+static const double negligible = 1e-14; /* weights in D_i below this, relative to the largest one, become 0 */
 
-/* Forms that meet in monomials, all over rows of the input or of constant matrices. */
+/* Forms that occur together in monomials, all over rows of the input or of constant matrices. */
 typedef struct joint_set {
     int count;
     int forms[JOINT_FORMS];
-    bool dense;                  /* one at least has a constant matrix */
+    bool dense;                  /* at least one form has a constant matrix */
     fpa_dense rows[JOINT_FORMS]; /* W_i, scaled to a Gram of trace 1 */
-    double trace[JOINT_FORMS];   /* of the Gram before that */
+    double trace[JOINT_FORMS];   /* trace of the Gram before scaling */
     fpa_dense factor;            /* R */
     int *pivots;                 /* of R */
     double *inner[JOINT_FORMS];  /* M_i, rank x rank */
@@ -29,7 +29,8 @@ static bool is_known(const fpa_simplifier *s, const fpa_branch *form)
     return form->source == FPA_INPUT || s->matrices[form->source].kind == FPA_MATRIX_CONSTANT;
 }
 
-/* parent[f]: a form that f meets in a monomial, up to the first form of the set, its own parent. */
+/* parent[f]: a form that occurs with f in a monomial; following parents leads to the first form of the set, which
+ * is its own parent. */
 static int set_root(const int *parent, int f)
 {
     while (parent[f] != f)
@@ -57,7 +58,7 @@ static int *connect_forms(fpa_simplifier *s, const fpa_expression *e)
     return parent;
 }
 
-/* The set of a root form; count 0 when it is not one to try. */
+/* The set of forms with this root; count 0: diagonalisation is not tried. */
 static void gather_set(const fpa_simplifier *s, const fpa_expression *e, const int *parent, int root,
                        joint_set *set)
 {
@@ -89,7 +90,7 @@ static void scale_rows(joint_set *set, int i)
         rows->w[c] /= sqrt(set->trace[i]);
 }
 
-/* W_i and R. *possible false: a form is out of range. */
+/* Computes W_i and R. *possible false: the numbers of a form are out of range. */
 static bool factor_sum(fpa_simplifier *s, const fpa_expression *e, joint_set *set, bool *possible)
 {
     size_t d = (size_t)s->written->d, used = 0;
@@ -116,7 +117,7 @@ static bool factor_sum(fpa_simplifier *s, const fpa_expression *e, joint_set *se
     return gram && gram_factor(&s->scratch, gram, (int)d, &set->factor, set->pivots);
 }
 
-/* A with W = A R, by substitution along the pivots of R; M = A'A. */
+/* Computes M = A'A, with W = A R solved by substitution along the pivots of R. */
 static bool find_inner(fpa_simplifier *s, joint_set *set, int i)
 {
     const fpa_dense *rows = &set->rows[i], *factor = &set->factor;
@@ -137,7 +138,7 @@ static bool find_inner(fpa_simplifier *s, joint_set *set, int i)
     return set->inner[i] != NULL;
 }
 
-/* Eigenvectors of a fixed generic combination of the M_i: rows of the basis. */
+/* The basis: eigenvectors of a fixed generic combination of the M_i, as rows. */
 static bool find_basis(fpa_simplifier *s, joint_set *set)
 {
     size_t rank = (size_t)set->factor.rows;
@@ -168,7 +169,7 @@ static bool multiply(arena *memory, const fpa_dense *a, const fpa_dense *b, fpa_
     return true;
 }
 
-/* weights[r]: the diagonal D_i of V' M_i V times the trace, negligible ones 0. */
+/* weights[r]: the diagonal D_i of V' M_i V, times the trace; negligible ones are 0. */
 static bool find_weights(fpa_simplifier *s, const joint_set *set, int i, double *weights)
 {
     size_t rank = (size_t)set->factor.rows;
@@ -220,7 +221,7 @@ static bool weighted_form(fpa_simplifier *s, int source, int rows, const double 
     return linear_normalize(&s->scratch, &sum, form, scale);
 }
 
-/* Replace the set's forms by forms over T, if that gives their Grams back. */
+/* Replaces the set's forms by forms over T, if these reproduce their Grams. */
 static bool replace_set(fpa_simplifier *s, joint_set *set, fpa_branch *images, fpa_number *scales,
                         fpa_joint *result)
 {

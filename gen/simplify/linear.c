@@ -3,8 +3,8 @@
 
 #include "passes.h"
 
-/* Forms with larger weights are not rescaled: integers of 1e15 and a scale of 1e-16 are exact, but their powers
- * leave the range of single precision. */
+/* Forms are rescaled to integer weights only if these are at most SMALL_INTEGER: integers of 1e15 with a scale of
+ * 1e-16 are exact, but their powers leave the range of single precision. */
 enum { SMALL_INTEGER = 1 << 20 };
 
 fpa_number linear_gram(const fpa_branch *form, int w)
@@ -31,7 +31,7 @@ static bool rows_ascend(const fpa_branch *branch)
     return true;
 }
 
-/* Rows with non-zero weights, ascending; shared with the branch when nothing changes. */
+/* The rows with non-zero weights, ascending; arrays are shared with the branch if nothing changes. */
 static bool sort_rows(arena *memory, const fpa_branch *branch, fpa_branch *form)
 {
     *form = *branch;
@@ -67,8 +67,8 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* The greatest rational of which all weights, at most 1, are integer multiples; zero: one of the
- * integers would not be small. */
+/* The greatest rational, at most 1, of which all weights are integer multiples; zero: one of the integers would
+ * not be small. */
 static fpa_number common_measure(const fpa_branch *form)
 {
     int64_t top = 0, bottom = 1;
@@ -102,7 +102,7 @@ static bool grams_uniform(const fpa_branch *form)
     return true;
 }
 
-/* Divide all weights by divisor, and multiply *scale with it. */
+/* Divides all weights by the divisor, and multiplies *scale by it. */
 static void divide_grams(arena *memory, fpa_branch *form, fpa_number divisor, fpa_number *scale)
 {
     for (int w = 0; w < form->width; w++)

@@ -1,6 +1,6 @@
-/* Constant matrices. Only W'W matters to the kernel, so a form over rows of a constant matrix may
- * take others with the same Gram: rows of the input (diagonal Gram), fewer rows (rank), or the
- * rows of another form (equal up to scale). Each case checks the Gram it ends with. */
+/* Constant matrices. The kernel depends on W'W only, so a form over rows of a constant matrix may use other rows
+ * with the same Gram: rows of the input (if the Gram is diagonal), fewer rows (if the rank is lower), or the rows
+ * of another form (if the Grams are equal up to scale). Each case checks the Gram of its result. */
 #include <math.h>
 #include <string.h>
 
@@ -9,12 +9,13 @@
 enum { PROBES = 2, MATRIX_NOTES = 8 };
 
 typedef struct matrix_form {
-    fpa_branch form;      /* what the form became */
-    fpa_number scale;     /* and times what */
-    fpa_dense dense;      /* a form over a constant matrix: its rows times roots of the weights; else no w */
+    fpa_branch form;  /* the form that replaces the original one */
+    fpa_number scale; /* factor of the replacement */
+    /* a form over a constant matrix: its rows times the roots of the weights; else w is NULL */
+    fpa_dense dense;
     double trace;         /* of the Gram */
     double probe[PROBES]; /* |W x|^2 / trace at fixed x: equal for Grams equal up to scale */
-    double *gram;         /* when it was needed */
+    double *gram;         /* computed when it is needed; NULL: not yet */
 } matrix_form;
 
 static bool matrix_note(fpa_simplifier *s, const char *what, int source, int from, int to, double residual)
@@ -58,7 +59,7 @@ static bool drop_zero_rows(fpa_simplifier *s, fpa_branch *form)
     return true;
 }
 
-/* The form sum of gram[c] s_c over the input's columns; gram has d entries, zeros included. */
+/* The form sum over c of gram[c] s_c of the input's columns; gram has d entries, zeros included. */
 static bool input_form(fpa_simplifier *s, fpa_number *gram, matrix_form *result)
 {
     int d = s->written->d;
@@ -79,9 +80,9 @@ static fpa_number *new_grams(fpa_simplifier *s)
     return gram;
 }
 
-/* x^2 times the weight of row w, x being its entry in column c. Roots were rounded on their way into the
- * matrix: a square beyond 64 bits is the simple rational that is as near as rounding tells, if there is one.
- */
+/* x^2 times the weight of row w, where x is its entry in column c. Entries that are roots were rounded when the
+ * matrix was made: if the square does not fit 64 bits, it is replaced by the simplest rational within the rounding
+ * error, if there is one. */
 static fpa_number entry_square(fpa_simplifier *s, const fpa_branch *form, int w, int c, double *residual)
 {
     arena *memory = &s->scratch;
@@ -93,7 +94,7 @@ static fpa_number entry_square(fpa_simplifier *s, const fpa_branch *form, int w,
     return ratio;
 }
 
-/* Rows with one entry x in column c each: sum of x^2 s_c. */
+/* A matrix whose rows have a single entry each: the form is the sum of x^2 s_c over entries x in columns c. */
 static bool reduce_single_entries(fpa_simplifier *s, matrix_form *f, bool *done)
 {
     fpa_branch form = f->form;
@@ -155,12 +156,12 @@ static bool gram_once(fpa_simplifier *s, matrix_form *f)
     return f->gram != NULL;
 }
 
-/* Orthogonal columns, as those of an orthogonal matrix: W'W is diagonal. */
+/* Orthogonal columns, such as those of an orthogonal matrix: W'W is diagonal. */
 static bool reduce_diagonal(fpa_simplifier *s, matrix_form *f, bool *done)
 {
     int d = s->written->d, source = f->form.source, width = f->form.width;
     if (used_columns(&f->dense) > f->dense.rows || !columns_orthogonal(&f->dense))
-        return true; /* more orthogonal columns than rows cannot be */
+        return true; /* there cannot be more orthogonal columns than rows */
     if (!gram_once(s, f))
         return false;
     double residual = gram_off_diagonal(f->gram, d);
@@ -176,7 +177,7 @@ static bool reduce_diagonal(fpa_simplifier *s, matrix_form *f, bool *done)
                                                  source, width, f->form.width, residual);
 }
 
-/* WW' of rows of length 1: small rows are rows too. */
+/* WW' of the rows normalised to length 1, so that small rows count like others. */
 static double *unit_products(fpa_simplifier *s, const fpa_dense *dense)
 {
     const size_t rows = (size_t)dense->rows;
@@ -192,7 +193,7 @@ static double *unit_products(fpa_simplifier *s, const fpa_dense *dense)
     return products;
 }
 
-/* Are the rows independent, as far as is seen quickly? Then there is nothing to gain. */
+/* *independent: a quick test has shown that the rows are linearly independent, so that the rank cannot be reduced. */
 static bool rows_independent(fpa_simplifier *s, const fpa_dense *dense, bool *independent)
 {
     *independent = false;
@@ -228,7 +229,7 @@ static bool all_rows(fpa_simplifier *s, int source, int rows, fpa_branch *form)
     return form->row != NULL;
 }
 
-/* The words for a note: a projector has W'W = W. */
+/* Words for a note; a projector has W'W = W. */
 static const char *rank_words(const matrix_form *f)
 {
     size_t count = (size_t)f->dense.cols * (size_t)f->dense.cols;
@@ -237,7 +238,7 @@ static const char *rank_words(const matrix_form *f)
     return projector ? "are a projector, so orthonormal rows do" : "have a lower rank, so as many do";
 }
 
-/* W of lower rank than it has rows: R with R'R = W'W. */
+/* Replaces a matrix W whose rank is lower than its number of rows by R with R'R = W'W. */
 static bool reduce_rank(fpa_simplifier *s, matrix_form *f)
 {
     int source = f->form.source, width = f->form.width;
@@ -262,7 +263,7 @@ static bool reduce_rank(fpa_simplifier *s, matrix_form *f)
            matrix_note(s, words, source, width, factor.rows, residual);
 }
 
-/* Trace, and |W x|^2 relative to it at fixed points x. */
+/* Computes the trace, and |W x|^2 relative to it at fixed points x. */
 static void measure(matrix_form *f)
 {
     size_t cols = (size_t)f->dense.cols;
@@ -312,7 +313,7 @@ static bool probes_agree(const matrix_form *a, const matrix_form *b)
     return a->dense.rows == b->dense.rows;
 }
 
-/* Make f a multiple of the earlier form g when its Gram is. */
+/* Replaces f by a multiple of the earlier form g, if the Gram of f is that multiple of g's. */
 static bool align_pair(fpa_simplifier *s, matrix_form *f, matrix_form *g, bool *done)
 {
     size_t count = (size_t)f->dense.cols * (size_t)f->dense.cols;

@@ -1,9 +1,9 @@
-/* Merging atoms into linear forms. If dP/dB = beta dP/dA as polynomials, then P depends on A and B
- * through A + beta B only, and setting B to 0 shows how. So TSPOW, whose atoms are blocks, and
- * SPOW, whose atoms are coordinates, both become powers of one form.
+/* Merging atoms into linear forms. If dP/dB = beta dP/dA as polynomials, then P depends on A and B only through A
+ * + beta B, and setting B to 0 gives the polynomial in that form. So TSPOW, whose atoms are blocks, and SPOW,
+ * whose atoms are coordinates, both become powers of one form.
  *
- * Candidates are found by the ratio of the derivatives at two random points modulo a prime, which
- * a factor beta leaves alone; what is found is then proved coefficient by coefficient. */
+ * Candidates have the same ratio of the derivatives at two random points modulo a prime, which does not depend on
+ * beta; each is then proved coefficient by coefficient. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,7 +12,7 @@
 enum { POINTS = 2 };
 
 typedef struct merge_candidate {
-    int source; /* forms have rows of one source */
+    int source; /* source of the atom: a form has rows of one source only */
     uint64_t key;
     int atom;
 } merge_candidate;
@@ -23,10 +23,10 @@ typedef struct merge_table {
     uint64_t (*derivatives)[POINTS]; /* [atoms] modulo RESIDUE_PRIME at each point */
     int *start, *monomials;          /* monomials[start[a] .. start[a+1]) contain atom a */
     int *class_of;                   /* [atoms] the first atom of the form that it is merged into */
-    fpa_number *beta;                /* [atoms] its weight there */
+    fpa_number *beta;                /* [atoms] its weight in that form */
 } merge_table;
 
-/* Add weight * d(prod of factors)/dv to the derivative of every variable v that occurs. */
+/* Adds weight * d(prod of factors)/dv to the derivative by each variable v that occurs. */
 static void add_derivatives(merge_table *t, int monomial, int point)
 {
     const fpa_polynomial *p = &t->e->polynomial;
@@ -57,7 +57,7 @@ static int compare_candidates(const void *left, const void *right)
     return (a->atom > b->atom) - (a->atom < b->atom);
 }
 
-/* Atoms sorted so that those which may merge are neighbours. */
+/* The atoms, sorted so that atoms with the same key, which may be merged, are consecutive. */
 static merge_candidate *find_candidates(merge_table *t)
 {
     int atoms = t->e->form_count;
@@ -106,7 +106,8 @@ static bool index_monomials(merge_table *t)
     return true;
 }
 
-/* Derivative of one monomial by atom: its factors less one, and the weight times the power. */
+/* The derivative of one monomial by an atom: the factors without one occurrence of the atom; returns the weight
+ * times the atom's power. */
 static fpa_number derive_monomial(const merge_table *t, int monomial, int atom, int *factors)
 {
     const fpa_polynomial *p = &t->e->polynomial;
@@ -133,7 +134,7 @@ static bool derive_polynomial(const merge_table *t, int atom, fpa_polynomial *de
     return true;
 }
 
-/* Is dP/d(atom) = beta * derivative for one beta > 0, in exact arithmetic? */
+/* Whether dP/d(atom) = *beta * derivative with one *beta > 0, in exact arithmetic. */
 static bool prove_multiple(const merge_table *t, int atom, const fpa_polynomial *derivative, fpa_number *beta)
 {
     int factors[POLYNOMIAL_MAX_DEGREE];
@@ -156,7 +157,8 @@ static bool prove_multiple(const merge_table *t, int atom, const fpa_polynomial 
     return number_sign(*beta) > 0;
 }
 
-/* Candidates of one key: all that are multiples of the first are merged into it. */
+/* Merges those candidates of one key whose derivatives are multiples of the first one's into the first one's
+ * class. */
 static bool merge_run(merge_table *t, const merge_candidate *run, int count)
 {
     fpa_polynomial derivative;
@@ -201,7 +203,7 @@ static bool find_classes(merge_table *t)
     return true;
 }
 
-/* widths[c]: rows of all atoms in the class of atom c. */
+/* widths[c]: the number of rows of all atoms in the class of atom c. */
 static int *class_widths(const merge_table *t)
 {
     int *widths = arena_array(t->memory, (size_t)t->e->form_count, sizeof *widths);
@@ -241,7 +243,7 @@ static bool sum_classes(const merge_table *t, fpa_branch *forms, fpa_number *sca
     return true;
 }
 
-/* The polynomial at 0 for every atom that is not the first of its class. */
+/* The polynomial with every atom that is not the first of its class set to 0. */
 static bool restrict_polynomial(const merge_table *t, fpa_polynomial *restricted)
 {
     const fpa_polynomial *p = &t->e->polynomial;

@@ -1,4 +1,4 @@
-/* Lines for explain: what was applied, and what a user should know of the result. */
+/* Lines for explain: which passes were applied, and what a user should know about the result. */
 #include "passes.h"
 
 #include <stdarg.h>

@@ -135,7 +135,7 @@ int polynomial_find(const fpa_polynomial *p, const int *factors, int count)
 
 typedef struct sort_key {
     const int *factors;
-    int count; /* factors */
+    int count; /* number of factors */
     fpa_number weight;
 } sort_key;
 

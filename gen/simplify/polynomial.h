@@ -1,7 +1,7 @@
 /* polynomial: sparse polynomials with exact coefficients, and arithmetic modulo a prime.
  *
- * Variables are numbered from 0. What they stand for (symbols, sums of symbols) is the
- * caller's affair. All memory comes from the arena and is freed with it. */
+ * Variables are numbered from 0; their meaning (symbols, sums of symbols) is up to the caller. All memory comes
+ * from the arena and is freed with it. */
 #ifndef FPAC_GEN_SIMPLIFY_POLYNOMIAL_H
 #define FPAC_GEN_SIMPLIFY_POLYNOMIAL_H
 
@@ -12,15 +12,15 @@ enum { POLYNOMIAL_MAX_DEGREE = 16 };
 
 typedef struct fpa_polynomial {
     arena *memory;
-    int degree;          /* of the largest monomial that fits: factors a monomial, at least 1 */
+    int degree;          /* the most factors of a monomial, at least 1 */
     int count, capacity; /* monomials */
-    int *factors;        /* [count][degree] variables in ascending order, a square twice; then -1 */
+    int *factors;        /* [count][degree] variables in ascending order, repeated for powers; then -1 */
     fpa_number *weights; /* [count] */
     int *slots;          /* [slot_count] hash table of monomials: index + 1, 0 when free */
     size_t slot_count;   /* a power of two */
 } fpa_polynomial;
 
-/* The zero polynomial. False: no memory; this holds for every bool below. */
+/* Make the zero polynomial. False: no memory, here and in all functions below that return bool. */
 bool polynomial_init(fpa_polynomial *p, arena *memory, int degree);
 
 /* Add weight * prod of the variables factors[0..count), in any order; like monomials are summed. */
@@ -35,7 +35,7 @@ int polynomial_find(const fpa_polynomial *p, const int *factors, int count);
 const int *polynomial_factors(const fpa_polynomial *p, int monomial);
 int polynomial_monomial_degree(const fpa_polynomial *p, int monomial);
 
-/* A 64-bit hash, one step: splitmix64's finaliser over state and word. */
+/* One step of a 64-bit hash: splitmix64's finaliser of state and word. */
 uint64_t hash_word(uint64_t state, uint64_t word);
 uint64_t hash_number(uint64_t state, fpa_number a);
 
@@ -45,6 +45,6 @@ uint64_t hash_number(uint64_t state, fpa_number a);
 uint64_t residue_add(uint64_t a, uint64_t b);
 uint64_t residue_mul(uint64_t a, uint64_t b);
 uint64_t residue_inverse(uint64_t a);  /* 0 for 0 */
-uint64_t residue_number(fpa_number a); /* whose denominator the prime does not divide */
+uint64_t residue_number(fpa_number a); /* the prime must not divide the denominator */
 
 #endif

@@ -1,16 +1,18 @@
-/* float32's range. Scales, weights and entries of matrices that lie far apart, and whose product does not, become
- * that product before anything is rounded: exactly, because weights are rationals and matrices are divided by
- * powers of two. What is out of range even so is refused. */
+/* The range of float32. If scales, weights and entries of matrices have very different sizes but ordinary
+ * products, they are multiplied before anything is rounded. That is exact, because weights are rationals and
+ * matrices are divided by powers of two. A kernel that is out of range nevertheless is refused. */
 #include <math.h>
 
 #include "passes.h"
 
 enum {
-    SCALE_FAR = 20,  /* |log2| of a scale that is not left where it is */
-    ENTRY_FAR = 30,  /* of a matrix's largest entry */
-    WEIGHT_FAR = 60, /* of a term's weight */
-    LARGEST = 128,   /* float32 ends there */
-    SMALLEST = -100, /* of the kernel's largest weight: products of smaller ones lose places or vanish */
+    SCALE_FAR = 20,  /* |log2| from which a scale is folded into weights */
+    ENTRY_FAR = 30,  /* |log2| from which a matrix is divided by its largest entry's power of two */
+    WEIGHT_FAR = 60, /* |log2| from which a term's weight is out of the ordinary */
+    LARGEST = 128,   /* log2 of the largest float32 */
+    /* log2 of the smallest value that the kernel's largest weight may have: products of smaller ones lose bits or
+     * vanish */
+    SMALLEST = -100,
 };
 
 static bool is_far(double log, double limit)
@@ -111,7 +113,8 @@ static bool fold_scale(fpa_simplifier *s, fpa_head *head)
     return !s->scratch.failed && simplify_note(s, "scale %g is in the weights", scale);
 }
 
-/* A factor of all weights is none of the result when a normaliser has it too, and nothing else that it divides. */
+/* Divides all weights by a power of two, if the largest is far from 1 and eps is 0: the normaliser is divided by
+ * it, too, so that results are the same. */
 static bool fold_normalizer(fpa_simplifier *s, fpa_head *head)
 {
     const double largest = largest_term(head);

@@ -1,10 +1,10 @@
-/* The parallel form's score: every linear form once, then the polynomial in them. */
+/* The parallel form's score: each linear form once, as a dot product, then the polynomial in them. */
 #include <stdlib.h>
 #include <string.h>
 
 #include "passes.h"
 
-/* Integers of all powers; beyond this the score would be absurd as code and as data. */
+/* The most powers, one integer for each dot and monomial; a larger score would be absurd as code and as data. */
 static const double max_powers = 1 << 27;
 
 /* number[f]: index of form f among those that monomials use, in their order; -1: unused. */
@@ -22,7 +22,7 @@ static int *number_dots(arena *memory, const fpa_expression *e, int *count)
     return number;
 }
 
-/* Operations of one score: two a row of every dot, one a factor and one a sum of monomials. */
+/* Operations of one score: two for each row of every dot, one for each factor, and one for each sum of monomials. */
 bool score_cost(arena *memory, const fpa_expression *e, double *cost)
 {
     int dots;

@@ -1,11 +1,11 @@
-/* The passes in their order, and what comes of them. */
+/* Runs the passes in their order, and chooses the result. */
 #include "simplify.h"
 
 #include <math.h>
 
 #include "passes.h"
 
-/* Everything of the head but matrices and terms. */
+/* Copies all fields of the head except matrices and terms. */
 static bool copy_fields(const fpa_head *head, fpa_head *copy)
 {
     arena memory = copy->memory;
@@ -62,7 +62,7 @@ static fpa_status check_expressions(fpa_simplifier *s, const char *what, const f
                           (fpa_sum){.expression = b, .offsets = offsets});
 }
 
-/* The head's terms in distinct linear forms, over matrices that are as small as can be. */
+/* The head's terms in distinct linear forms, over matrices that are as small as possible. */
 static fpa_status express_written(fpa_simplifier *s, fpa_expression *written)
 {
     const fpa_head *head = s->written;
@@ -91,8 +91,7 @@ static bool note_merge(fpa_simplifier *s, int atoms, const fpa_expression *merge
                          merged->form_count == 1 ? "" : "s");
 }
 
-/* One round over *merged: multiply out over atoms and merge those. *fewer: the number of forms fell
- * below that of the atoms. */
+/* One round over *merged: multiplies out over atoms and merges these. *fewer: there are fewer forms than atoms. */
 static fpa_status merge_round(fpa_simplifier *s, fpa_expression *merged, bool *fewer)
 {
     bool done;
@@ -115,8 +114,8 @@ static fpa_status merge_round(fpa_simplifier *s, fpa_expression *merged, bool *f
     return note_merge(s, atoms.form_count, merged) ? FPA_OK : fail_memory(s->error);
 }
 
-/* A kernel in one form is as simple as can be. Else rounds: merged forms may join rows of a constant
- * matrix whose Gram is simple only as a whole (blocks of an orthogonal matrix). */
+/* A kernel in one form cannot be simplified further. Else rounds follow: merged forms may combine rows of a
+ * constant matrix whose Gram is simple only as a whole (blocks of an orthogonal matrix). */
 static fpa_status express_merged(fpa_simplifier *s, const fpa_expression *written, fpa_expression *merged,
                                  bool *fewer)
 {
@@ -133,7 +132,7 @@ static fpa_status express_merged(fpa_simplifier *s, const fpa_expression *writte
     return FPA_OK;
 }
 
-/* Fewest features that an expression or its expansion over atoms has, if the latter's terms fit. */
+/* The fewest features of an expression or of its expansion over atoms, if that has not too many terms. */
 static bool fewest_features(fpa_simplifier *s, const fpa_expression *e, double *fewest)
 {
     fpa_expression atoms;
@@ -148,8 +147,8 @@ static bool fewest_features(fpa_simplifier *s, const fpa_expression *e, double *
     return true;
 }
 
-/* Take dense branches to a basis where they are diagonal together, if that lowers D by a fifth at
- * least: their features are single rows then, which run slower than blocks. */
+/* Transforms dense branches to a basis in which all are diagonal, if that reduces D by at least a fifth: features
+ * are then products of single rows, which are slower than blocks. */
 static bool diagonalize_if_smaller(fpa_simplifier *s, fpa_expression *written)
 {
     fpa_expression joint;
@@ -177,14 +176,15 @@ static bool terms_fit(const fpa_expression *e, int block)
     return features_count(e, block).terms <= HEAD_MAX_TERMS;
 }
 
-/* Does multiplying out make fewer features, whatever the blocks? */
+/* Whether multiplying out results in fewer features, whatever the blocks are. */
 static bool is_smaller(const fpa_expression *a, int a_block, const fpa_expression *b, int b_block)
 {
     return features_count(a, 1).features < features_count(b, 1).features &&
            features_count(a, a_block).features < features_count(b, b_block).features;
 }
 
-/* Merged when that found structure or lowers D, and its terms are not too many. */
+/* Chooses the merged expression if merging found structure or reduces D, and there are not too many terms; else
+ * the written one. */
 static fpa_status choose_features(fpa_simplifier *s, const fpa_expression *written,
                                   const fpa_expression *merged, bool fewer, const fpa_expression **chosen,
                                   int *block)
@@ -216,7 +216,7 @@ static bool choose_score(fpa_simplifier *s, const fpa_expression *written, const
 
 /* --- the result, in the memory of its head --- */
 
-/* A copy of e whose forms live in the head. */
+/* A copy of e whose forms belong to the head. */
 static bool copy_forms(const fpa_expression *e, fpa_head *head, fpa_expression *copy)
 {
     *copy = *e;
@@ -269,8 +269,8 @@ static bool copy_matrix(arena *memory, const fpa_matrix *matrix, fpa_matrix *cop
     return (copy->name || !matrix->name) && (copy->data || !matrix->data);
 }
 
-/* All run-time matrices in their order, and the constants that are used; *origin[m]: where the
- * head's matrix m was in s->matrices. */
+/* Keeps all run-time matrices in their order, and the constants that are used; *origin[m]: index in s->matrices of
+ * the head's matrix m. */
 static bool keep_matrices(fpa_simplifier *s, int **origin)
 {
     fpa_head *head = s->simple->head;
@@ -299,7 +299,7 @@ static bool keep_matrices(fpa_simplifier *s, int **origin)
     return true;
 }
 
-/* The finished features and score against the expressions they were made from. */
+/* Checks the finished features and score against the expressions from which they were made. */
 static fpa_status check_result(fpa_simplifier *s, const int *origin, const fpa_expression *features,
                                const fpa_expression *score)
 {
@@ -374,7 +374,7 @@ static fpa_status run_passes(fpa_simplifier *s)
     return status;
 }
 
-/* What is left of a head once its coordinates are made: no kernel scales or projects them again. */
+/* The head without its lift: a polynomial of the coordinates, which kernels do not scale or project again. */
 static fpa_head polynomial_of(const fpa_head *head)
 {
     fpa_head polynomial = *head;

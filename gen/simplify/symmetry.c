@@ -1,4 +1,4 @@
-/* Which search a head needs. */
+/* Selects the search for a head's symmetry: by coordinates, or by dense matrices. */
 #include "symmetry_search.h"
 
 static bool has_rows_of(const fpa_symmetry_search *s, fpa_matrix_kind kind)
@@ -11,7 +11,7 @@ static bool has_rows_of(const fpa_symmetry_search *s, fpa_matrix_kind kind)
     return false;
 }
 
-/* Powers above 0 alone: most of a large score's are not. */
+/* Lists the factors with powers above 0 of each monomial, since most powers of a large score are 0. */
 static bool list_factors(fpa_symmetry_search *s)
 {
     const fpa_score *score = s->score;

@@ -1,25 +1,25 @@
-/* Kernels that are polynomials P in s_i = q_i k_i. Turning coordinates i and j into each other changes k by
- * (dP/ds_i - dP/ds_j) (q_i k_j + q_j k_i), to first order; no two pairs' changes cancel, since only (i, j) has the
- * degrees of q_i k_j. So coordinates with the same derivative are a part, on which all of O(n) acts, and no other
- * rotation near 1 leaves k alone. Derivatives are compared modulo 2^61 - 1 at random points (identity.c); weights of
- * coordinates that are given at run time are variables like the s_i. */
+/* Kernels that are polynomials P in s_i = q_i k_i. A rotation of coordinates i and j changes k to first order by
+ * (dP/ds_i - dP/ds_j) (q_i k_j + q_j k_i); the changes of different pairs cannot cancel, since only (i, j) has the
+ * degrees of q_i k_j. So coordinates with the same derivative form a part, on which all of O(n) acts, and no other
+ * rotation near 1 leaves k unchanged. Derivatives are compared modulo 2^61 - 1 at random points (identity.c);
+ * weights of coordinates that are given at run time are variables like the s_i. */
 #include <stdlib.h>
 
 #include "passes.h"
 #include "symmetry_search.h"
 
 enum { POINTS = 2 };
-/* Products of a search for exchanges: some seconds. */
+/* The most products of a search for exchanges: some seconds. */
 static const double most_products = 5e8;
 
-/* The random residue of a variable at a point; streams keep s, weights and sums of parts apart. */
+/* The random residue of a variable at a point; `stream` distinguishes s, weights and sums of parts. */
 static uint64_t residue_at(int point, int stream, int variable)
 {
     const uint64_t seed = ((uint64_t)(stream + 1) << 32) + (uint64_t)variable;
     return hash_word((uint64_t)point + 500, seed) % RESIDUE_PRIME;
 }
 
-/* What row w of a dot has beside s: its Gram weight, and the square of a weight given at run time. */
+/* The factor of s in row w of a dot: its Gram weight, or the square of a weight given at run time. */
 static uint64_t row_weight(const fpa_branch *dot, int w, int point)
 {
     const uint64_t gram = residue_number(linear_gram(dot, w));
@@ -59,7 +59,7 @@ static uint64_t score_at(const fpa_symmetry_search *search, const uint64_t *dots
     return sum;
 }
 
-/* slope[i] += the derivative of monomial m by dot i */
+/* slope[i] += derivative of monomial m by dot i */
 static void add_slopes(const fpa_symmetry_search *search, int m, const uint64_t *dots, uint64_t *slope)
 {
     const fpa_factor *factor = search->factors + search->first[m];
@@ -121,7 +121,7 @@ static bool same_slope(const coordinate_slope *a, const coordinate_slope *b)
     return a->at[0] == b->at[0] && a->at[1] == b->at[1];
 }
 
-/* A part of each run of equal slopes. */
+/* Makes a part of each run of equal slopes. */
 static bool gather_parts(fpa_symmetry *found, const coordinate_slope *slopes)
 {
     const int d = found->d;
@@ -147,7 +147,7 @@ static bool gather_parts(fpa_symmetry *found, const coordinate_slope *slopes)
 typedef struct exchange_test {
     fpa_symmetry_search *search;
     uint64_t *s, *dots; /* room for values of the coordinates and dots */
-    uint64_t *mark;     /* [part_count] P where one part's sum is apart from all others' */
+    uint64_t *mark;     /* [part_count] P with the sum of one part different from the sums of all others */
 } exchange_test;
 
 static uint64_t value_of_sums(const exchange_test *test, int point)
@@ -156,13 +156,13 @@ static uint64_t value_of_sums(const exchange_test *test, int point)
     return score_at(test->search, test->dots);
 }
 
-/* The sum of a part is carried by its first coordinate. */
+/* Where the sum of a part is stored: at its first coordinate; the others are 0. */
 static uint64_t *sum_of(const exchange_test *test, int part)
 {
     return &test->s[test->search->found->parts[part].coordinate[0]];
 }
 
-/* Equal where two parts may be exchanged. */
+/* Computes marks, which are equal if two parts may be exchanged. */
 static void find_marks(const exchange_test *test)
 {
     const int count = test->search->found->part_count;
@@ -189,7 +189,7 @@ static bool may_exchange(const exchange_test *test, int a, int b)
     return same;
 }
 
-/* Parts that may be exchanged with part a, and thus with each other, take its number. */
+/* Gives all parts that may be exchanged with part a, and thus with each other, the number a. */
 static void number_exchanges(const exchange_test *test, int a)
 {
     fpa_symmetry *found = test->search->found;

@@ -1,11 +1,12 @@
-/* Kernels with dense rows, in double: the U that commute with every matrix H of symmetry_slopes.c leave k as it is.
- * Random elements of the space of the H say what all say. The eigenspaces of the first are what U keeps apart. Where
- * the second has nothing between one and the others, all of O(n) acts on it; where it has, U on the one decides U on
- * the other, and what is left has the dimension of the solutions of linear equations.
+/* Kernels with dense rows, in double: the U that commute with every matrix H of symmetry_slopes.c leave k
+ * unchanged. Random elements of the space of the H represent all of them. U maps each eigenspace of the first
+ * element to itself. If the second element has no entries between an eigenspace and the others, all of O(n) acts
+ * on that space; if it has, U on one of the two spaces determines U on the other, and the dimension of the
+ * remaining group is that of the solutions of linear equations.
  *
- * When all H are diagonal in the first one's basis, k is a polynomial in products of coordinates of that basis, and
- * there is no other rotation (symmetry_coordinates.c). When no degree has two monomials, factors of a polynomial are
- * unique, and each Gram has to stay. Else there may be more. */
+ * If all H are diagonal in the eigenbasis of the first one, k is a polynomial in products of coordinates of that
+ * basis, and there are no other rotations (symmetry_coordinates.c). If no degree has two monomials, the
+ * factorisation of a polynomial is unique, and each Gram has to be preserved. Else there may be more rotations. */
 #include <math.h>
 #include <string.h>
 
@@ -13,18 +14,19 @@
 #include "gram.h"
 
 enum { ELEMENTS = 8, MOST_UNKNOWNS = 1024 };
-static const double equal = 1e-9;   /* eigenvalues, of the largest */
-static const double coupled = 1e-8; /* an element between two spaces, of the largest */
+static const double equal = 1e-9; /* eigenvalues that differ by less, relative to the largest, are equal */
+/* entries between two spaces that are smaller, relative to the largest entry, are 0 */
+static const double coupled = 1e-8;
 
 typedef struct dense_search {
     fpa_symmetry_search *s;
     size_t d;
     fpa_slope_space space;
     uint64_t random;
-    double *values, *basis;    /* eigenvalues of the first element, ascending; its eigenvectors, rows */
-    double *element[ELEMENTS]; /* the others, in that basis; NULL: not drawn yet */
+    double *values, *basis;    /* eigenvalues of the first element, ascending; its eigenvectors as rows */
+    double *element[ELEMENTS]; /* the other elements in that basis; NULL: not drawn yet */
     int spaces, *begin;        /* space e: rows begin[e] .. begin[e + 1] of the basis */
-    int *root;                 /* a space of those that it is coupled to, itself too */
+    int *root; /* of each space: the representative of the spaces that are coupled with it, itself included */
 } dense_search;
 
 /* ---- eigenspaces ---- */
@@ -72,7 +74,7 @@ static bool find_spaces(dense_search *t)
 
 /* ---- couplings ---- */
 
-/* Element number i, in the basis. */
+/* Draws element i, and transforms it to the basis. */
 static bool draw_element(dense_search *t, int i)
 {
     const size_t d = t->d;
@@ -117,9 +119,9 @@ static void couple_spaces(dense_search *t)
         }
 }
 
-/* ---- the dimension of what is left on coupled spaces ---- */
+/* ---- the dimension of the group on coupled spaces ---- */
 
-/* U = 1 + A, A skew and 0 but inside of spaces: unknown (p, q), p < q, is A = e_p e_q' - e_q e_p'. */
+/* U = 1 + A with A skew, and 0 outside of the spaces: unknown (p, q), p < q, is A = e_p e_q' - e_q e_p'. */
 typedef struct unknown {
     size_t p, q;
 } unknown;
@@ -150,7 +152,7 @@ static double product_of(const double *h, const double *square, size_t d, unknow
     return 2 * first - 4 * second;
 }
 
-/* gram += of the equations HA = AH */
+/* gram += the Gram of the equations HA = AH */
 static bool add_equations(dense_search *t, const double *h, const unknown *list, int count, double *gram)
 {
     const size_t d = t->d, n = (size_t)count;
@@ -167,7 +169,7 @@ static bool add_equations(dense_search *t, const double *h, const unknown *list,
     return true;
 }
 
-/* Equations of one element after the other, until one more says nothing new. */
+/* Adds the equations of one element after the other until another one does not reduce the dimension. */
 static bool find_dimension(dense_search *t, int root, int *dimension)
 {
     arena *memory = &t->s->scratch;
@@ -192,7 +194,7 @@ static bool find_dimension(dense_search *t, int root, int *dimension)
         same = i > 1 && *dimension == count - factor.rows;
         *dimension = count - factor.rows;
     }
-    if (!same && *dimension) /* a further one might say something new */
+    if (!same && *dimension) /* another element might reduce the dimension further */
         t->s->found->kind = SYMMETRY_TOO_LARGE;
     return true;
 }
@@ -237,7 +239,7 @@ static void copy_rows(dense_search *t, int root, double *to)
     }
 }
 
-/* By falling order, then by falling width. */
+/* Order of the parts: by decreasing order, then by decreasing width. */
 static bool comes_before(const fpa_symmetry_part *a, const fpa_symmetry_part *b)
 {
     return a->order > b->order || (a->order == b->order && a->width > b->width);
@@ -246,7 +248,7 @@ static bool comes_before(const fpa_symmetry_part *a, const fpa_symmetry_part *b)
 static bool gather_parts(dense_search *t)
 {
     fpa_symmetry *found = t->s->found;
-    int *root = arena_array(&t->s->scratch, t->d, sizeof *root); /* of each part */
+    int *root = arena_array(&t->s->scratch, t->d, sizeof *root); /* representative space of each part */
     found->parts = arena_array(&found->memory, t->d, sizeof *found->parts);
     found->basis = arena_array(&found->memory, t->d * t->d, sizeof *found->basis);
     if (!root || !found->parts || !found->basis)
@@ -274,7 +276,7 @@ static bool gather_parts(dense_search *t)
 
 /* ---- spaces of coordinates ---- */
 
-/* The coordinates in the space of the rows, which name it when they are as many. */
+/* The coordinates that are in the space of the rows; they describe it if they are as many as its dimension. */
 static bool name_coordinates(fpa_symmetry *found, const double *rows, fpa_symmetry_part *part)
 {
     int count = 0;
@@ -290,7 +292,7 @@ static bool name_coordinates(fpa_symmetry *found, const double *rows, fpa_symmet
     return coordinate != NULL;
 }
 
-/* ---- is there more? ---- */
+/* ---- whether there are other rotations ---- */
 
 static int monomial_degree(const fpa_symmetry_search *s, int m)
 {

@@ -1,4 +1,4 @@
-/* symmetry_search: what the two searches for a kernel's symmetry share; private to the folder. */
+/* symmetry_search: declarations that the two searches for a kernel's symmetry share; private to the folder. */
 #ifndef FPAC_GEN_SIMPLIFY_SYMMETRY_SEARCH_H
 #define FPAC_GEN_SIMPLIFY_SYMMETRY_SEARCH_H
 
@@ -10,7 +10,7 @@ typedef struct fpa_factor {
 
 typedef struct fpa_symmetry_search {
     arena scratch;
-    const fpa_head *head; /* its matrices */
+    const fpa_head *head; /* the head, for its matrices */
     const fpa_score *score;
     fpa_factor *factors; /* of monomial m: first[m] .. first[m + 1], at most HEAD_MAX_BRANCHES */
     int *first;
@@ -23,13 +23,14 @@ bool symmetry_of_coordinates(fpa_symmetry_search *s);
 /* --- symmetry_slopes.c: the space of matrices H = sum over dots of dP/df G, in double --- */
 
 typedef struct fpa_slope_space {
-    int count;     /* of linearly independent matrices, each a sum over dots of unit * row * Gram */
+    int count;     /* number of linearly independent matrices, each a sum over dots of unit * row * Gram */
     double *rows;  /* [count][dots] */
     double *units; /* [dots] */
-    double *sizes; /* [count] of the matrices: largest element */
+    double *sizes; /* [count] largest element of each matrix */
 } fpa_slope_space;
 
-/* False: no memory; of both. element: [d][d], random, largest element 1 (zero when the kernel is constant). */
+/* slope_space_find computes the space; the second function draws a random element of it, [d][d], whose largest
+ * entry is 1 (all are 0 if the kernel is constant). Both return false if memory is out. */
 bool slope_space_find(fpa_symmetry_search *s, fpa_slope_space *space);
 bool slope_space_element(fpa_symmetry_search *s, const fpa_slope_space *space, uint64_t *random,
                          double *element);

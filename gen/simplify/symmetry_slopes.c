@@ -1,13 +1,14 @@
-/* H(q, k) = sum over dots f of dP/df G_f, the matrix by which k changes with q: the H of all pairs span a space.
- * Derivatives at random pairs, in echelon form, give a basis of it whatever the dots' sizes are; dots that come in one
- * sum alone are one matrix there. */
+/* H(q, k) = sum over dots f of dP/df G_f, the matrix of k's derivative: the H of all pairs (q, k) span a space.
+ * Derivatives at random pairs, in echelon form, give a basis of it whatever the dots' sizes are; dots that only
+ * occur as one sum count as one matrix. */
 #include <math.h>
 
 #include "base/splitmix.h"
 #include "passes.h"
 #include "symmetry_search.h"
 
-static const double negligible = 1e-9; /* a derivative, of the largest of its dot */
+/* derivatives that are smaller, relative to the largest one of their dot, are 0 */
+static const double negligible = 1e-9;
 
 static double row_product(const fpa_symmetry_search *s, const fpa_branch *dot, int w, const double *x)
 {
@@ -45,7 +46,7 @@ static void slopes_at(const fpa_symmetry_search *s, const double *dots, double *
     }
 }
 
-/* Each column by its largest element, the dot's unit. */
+/* Divides each column by its largest element, the dot's unit. */
 static void scale_columns(double *rows, int count, int columns, double *units)
 {
     for (int c = 0; c < columns; c++) {
@@ -66,7 +67,7 @@ static int largest_from(const double *values, int first, int end)
     return largest;
 }
 
-/* The row becomes 1 at the pivot, all others 0 there. */
+/* Scales the row to 1 at the pivot, and makes all other rows 0 there. */
 static void clear_column(double *rows, int count, int columns, int row, int pivot)
 {
     double *own = rows + row * columns;
@@ -81,7 +82,7 @@ static void clear_column(double *rows, int count, int columns, int row, int pivo
     }
 }
 
-/* Gauss and Jordan, the pivot the largest of all that is left; gives the number of independent rows. */
+/* Gauss-Jordan elimination, with the largest remaining element as pivot; returns the number of independent rows. */
 static int reduce_rows(double *rows, int count, int columns)
 {
     int rank = 0;
@@ -125,7 +126,7 @@ static void add_gram(const fpa_symmetry_search *s, const fpa_branch *dot, double
     }
 }
 
-/* h = sum over dots of coefficient * unit * Gram; gives its largest element. */
+/* h = sum over dots of coefficient * unit * Gram; returns its largest element. */
 static double sum_grams(const fpa_symmetry_search *s, const fpa_slope_space *space,
                         const double *coefficients, double *h)
 {
@@ -149,7 +150,7 @@ static void derive_at_pair(fpa_symmetry_search *s, uint64_t *random, double *q, 
 
 bool slope_space_find(fpa_symmetry_search *s, fpa_slope_space *space)
 {
-    enum { MORE = 3 }; /* pairs than dots: random ones are hardly ever dependent by chance */
+    enum { MORE = 3 }; /* more pairs than dots, since random ones are hardly ever dependent by chance */
     const int dots = s->score->dot_count, pairs = dots + MORE;
     const size_t d = (size_t)s->head->d;
     uint64_t random = 24;

@@ -5,7 +5,7 @@
 
 #include "symmetry.h"
 
-/* Text that says "..." where it is cut. */
+/* A text of fixed size, which ends with "..." if it is cut. */
 typedef struct line {
     char *text;
     size_t used;
@@ -52,7 +52,7 @@ static int count_same(const fpa_symmetry *symmetry, int part)
     return count;
 }
 
-/* The part of the largest order below `below`; -1: none. */
+/* The part with the largest order below `below`; -1: none. */
 static int next_part(const fpa_symmetry *symmetry, int below)
 {
     int best = -1;
@@ -71,7 +71,7 @@ static void add_factor(line *to, const fpa_symmetry *symmetry, int part)
         add(to, "^%d", count);
 }
 
-/* Groups that only their dimension tells, one by one. */
+/* Adds the groups of which only the dimension is known, one by one. */
 static void add_unnamed(line *to, const fpa_symmetry *symmetry)
 {
     for (int i = 0; i < symmetry->part_count; i++)
@@ -109,7 +109,7 @@ void symmetry_group_text(char text[SYMMETRY_TEXT], const fpa_symmetry *symmetry)
 
 /* ---- spaces ---- */
 
-/* "1-8, 11": from and to are read as indices from 1. */
+/* Adds ranges of coordinates, counted from 1: "1-8, 11". */
 static void add_ranges(line *to, const int *coordinate, int count)
 {
     for (int i = 0, end; i < count; i = end) {
@@ -129,7 +129,7 @@ static void add_part(line *to, const fpa_symmetry_part *part)
         add(to, " (k does not see %s)", part->coordinate && part->width > 1 ? "them" : "it");
 }
 
-/* Parts of one coordinate that follow each other: all the signs at once. */
+/* Adds consecutive parts of one coordinate, whose groups are signs, as one entry; returns the next part. */
 static int skip_signs(line *to, const fpa_symmetry *symmetry, int first)
 {
     int end = first, coordinate[HEAD_MAX_WIDTH];
@@ -145,7 +145,7 @@ static int skip_signs(line *to, const fpa_symmetry *symmetry, int first)
     return end;
 }
 
-/* Spaces of one width that follow each other, and the next part. */
+/* Adds consecutive spaces of one width as one entry; returns the next part. */
 static int add_spaces(line *to, const fpa_symmetry *symmetry, int first)
 {
     const fpa_symmetry_part *part = &symmetry->parts[first];

@@ -6,11 +6,11 @@
 #include "base/text.h"
 #include "passes.h"
 
-/* --- kernel_text: into a fixed room --- */
+/* --- kernel_text: a text of fixed size --- */
 
 typedef struct text_room {
     char *text;
-    size_t used; /* may pass KERNEL_TEXT: the text is cut then */
+    size_t used; /* may exceed KERNEL_TEXT: the text is then cut */
 } text_room;
 
 __attribute__((format(printf, 2, 3))) static void put(text_room *room, const char *format, ...)

@@ -1,4 +1,4 @@
-/* Warnings on a head: what it computes as written, and a user may not have meant. */
+/* Warnings about a head: properties of its result that a user may not have intended. */
 #include <math.h>
 
 #include "passes.h"
@@ -6,14 +6,14 @@
 enum { POINTS = 3 };
 
 static const double cancelled =
-    1e-5; /* of a kernel's size: below, float32's roundings are in its first digits */
+    1e-5; /* relative size of a kernel below which rounding errors of float32 reach its first digits */
 
 static double uniform(uint64_t seed, uint64_t index)
 {
     return (double)(hash_word(seed, index) >> 11) * 0x1p-52 - 1;
 }
 
-/* Row r of matrix m times a vector, or a number in its place where the row is known at run time only. */
+/* Row r of matrix m times a vector; a random number if the row is known at run time only. */
 static double row_value(const fpa_matrix *matrix, int m, int r, const double *x, uint64_t seed)
 {
     double sum = 0;
@@ -24,7 +24,7 @@ static double row_value(const fpa_matrix *matrix, int m, int r, const double *x,
     return sum;
 }
 
-/* Every symbol at one pair of vectors, by offsets. */
+/* The values of all symbols at one pair of vectors, indexed by offsets. */
 static void symbol_values(const fpa_head *head, const size_t *offsets, uint64_t seed, double *q, double *k,
                           double *values)
 {
@@ -39,7 +39,7 @@ static void symbol_values(const fpa_head *head, const size_t *offsets, uint64_t 
                                                  row_value(&head->matrices[m], m, r, k, seed + 1);
 }
 
-/* |k(q, k)| over the sum of its terms' magnitudes. */
+/* k(q, k)| relative to the sum of its terms' magnitudes. */
 static double share_left(const fpa_head *head, const size_t *offsets, const double *values)
 {
     double sum = 0, size = 0;
@@ -85,7 +85,7 @@ static bool has_negative_weight(const fpa_head *head)
     return false;
 }
 
-/* A positive constant, and even powers with positive weights: the kernel is never zero. */
+/* Whether the kernel is a positive constant plus even powers with positive weights, which is never zero. */
 static bool stays_positive(const fpa_score *score)
 {
     bool constant = false;

@@ -1,4 +1,5 @@
-/* Sizes of C kernels. */
+/* Chooses the sizes of C kernels: tiles, slices, panels, chunk and crossover, by the seconds of the cost model
+ * (work.h). */
 #include "c.h"
 
 #include "counting.h"
@@ -6,21 +7,27 @@
 #include "work.h"
 
 enum {
-    /* tokens: a multiple of the micro-tile's 6 rows and of every vector's width; twice as many in pairs of bf16 */
+    /* tokens of a panel: a multiple of a register tile's 6 rows and of the lanes of every vector; twice as many
+     * for pairs of bf16 */
     PANEL = 48,
-    TILE = 48, /* features: of fewer, products read and write their sums again after too few steps */
-    UNROLL_LIMIT = 4096,  /* features that are printed one by one: a few seconds of compile time */
-    SLICE_FEATURES = 200, /* of a slice at least: what a part of a chunk's outputs is worth */
+    TILE = 48, /* features of a tile: with fewer, products load and store their sums after too few steps */
+    /* the most features that are unrolled, a line of code each: a few seconds of compile time */
+    UNROLL_LIMIT = 4096,
+    /* the fewest features of a slice: with fewer, adding up the slices' parts of outputs costs too much */
+    SLICE_FEATURES = 200,
     MAX_SLICES = 8,
-    UNIT_TOKENS = 192, /* of queries that a unit of the parallel form takes; twice as many in pairs */
-    MOST_UNITS = 4,    /* times as many, where packing keys weighs */
-    MAX_ABREAST = 64,  /* heads whose rows of a token lie beside each other */
-    MAX_CHUNK = 768,   /* tokens: the workspace of a thread grows with them; twice as many in pairs */
+    UNIT_TOKENS = 192, /* queries of a unit of the parallel form; twice as many for pairs of bf16 */
+    /* a unit may have up to 4 times as many queries, if packing keys takes much of the time */
+    MOST_UNITS = 4,
+    MAX_ABREAST = 64, /* the most heads that a thread processes by turns */
+    /* tokens of a chunk: a thread's workspace grows with them; twice as many for pairs of bf16 */
+    MAX_CHUNK = 768,
 };
 
-static const double WORTH = 0.05; /* of a call's seconds: about twice the median error of work_cost */
+/* a panel is replaced only if that saves this part of the seconds, about twice the median error of work_cost */
+static const double WORTH = 0.05;
 
-/* Of what is the same for panels of any number of tokens. */
+/* Chooses what does not depend on a panel's tokens. */
 static void choose_sizes(fpa_plan *plan)
 {
     const fpa_head *head = plan->head;
@@ -33,9 +40,10 @@ static void choose_sizes(fpa_plan *plan)
     c->tile_features = TILE;
 }
 
-/* Register tiles of scores that are used at once and not stored as a panel of dot products: with one dot product,
- * whose polynomial is evaluated on its sum; or with dot products that occur in one monomial each, where a product
- * beside the sum collects the monomial and the sum of monomials is in memory. */
+/* The register tile of scores that are used in registers, without a panel of dot products in memory. That is
+ * possible with one dot product, whose polynomial is evaluated on its sum; or if each dot product occurs in one
+ * monomial: then one set of registers holds the sum of a dot, another one the monomial's product, and the sum of
+ * monomials is in memory. */
 static fpa_register_tile choose_whole_scores(const fpa_plan *plan, const fpa_cpu *cpu)
 {
     const fpa_score *score = plan->score;
@@ -51,7 +59,8 @@ static fpa_register_tile choose_whole_scores(const fpa_plan *plan, const fpa_cpu
     return tile_choose_sets(cpu, plan->target->vector, plan->c.tokens, score->dot_count > 1 ? 2 : 1);
 }
 
-/* Of panels and register tiles. The plan has its tiles of features. */
+/* Sets a panel's tokens, and the register tiles that follow from them. The plan's tiles of features are already
+ * known. */
 static void set_panel(fpa_plan *plan, int tokens)
 {
     fpa_c_plan *c = &plan->c;
@@ -84,7 +93,8 @@ static fpa_status place_tiles(fpa_plan *plan, fpa_error *error)
     return FPA_OK;
 }
 
-/* A power of two, so that teams of 2, 4 and 8 threads have equal shares. */
+/* Divides the tiles into slices. Their number is a power of two, so that teams of 2, 4 and 8 threads have equal
+ * shares. */
 static fpa_status place_slices(fpa_plan *plan, fpa_error *error)
 {
     fpa_c_plan *c = &plan->c;
@@ -103,7 +113,7 @@ static fpa_status place_slices(fpa_plan *plan, fpa_error *error)
 
 /* ---- choices by seconds ---- */
 
-/* Seconds of one more chunk of one head: on one thread, or by a team of two. */
+/* Seconds of an additional chunk of one head, by a team of `threads`. */
 static double chunk_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, int chunk, int threads)
 {
     fpa_call_size size = {
@@ -113,7 +123,8 @@ static double chunk_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, 
     return both - work_cost(plan, chunk, cpu, &size, threads).seconds;
 }
 
-/* Of three heads on two threads: one each, then one that they share, or that one has where sharing costs more. */
+/* Seconds of a chunk of three heads on two threads: first each thread has a head, then they share the third one;
+ * or one thread computes it, if sharing takes longer (*shared). */
 static double step_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, int step, bool *shared)
 {
     const double alone = chunk_seconds(plan, cpu, form, step, 1),
@@ -122,8 +133,8 @@ static double step_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, i
     return alone + (*shared ? both : alone);
 }
 
-/* The whole number of panels whose tokens take the fewest seconds each, and whether teams share a head. Both count
- * on teams at first. Returns a token's seconds. */
+/* Chooses the chunk, a whole number of panels, with the fewest seconds per token, and whether teams of threads
+ * share a head in the chunked and the recurrent form. Returns the seconds per token. */
 static double choose_chunk(fpa_plan *plan, const fpa_cpu *cpu)
 {
     const int panel = plan->c.tokens, fixed = plan->head->chunk, most = MAX_CHUNK * (plan->c.pairs ? 2 : 1);
@@ -146,8 +157,9 @@ static double choose_chunk(fpa_plan *plan, const fpa_cpu *cpu)
     return least;
 }
 
-/* Whether a panel's register tiles have more sums than are under way at once, or as many as those of the usual panel, whose
- * rows more numbers divide: seconds do not tell how much sums wait that are just enough. */
+/* Whether a panel's register tiles have more sums than multiply-adds are in flight, or at least as many as those
+ * of the usual panel, whose rows have more divisors. The cost model does not see how long sums wait for each other
+ * if they are just enough. */
 static bool keeps_busy(const fpa_plan *plan, const fpa_cpu *cpu, int tokens, int usual)
 {
     const int lanes = plan->target->vector, dv = plan->head->dv;
@@ -157,8 +169,8 @@ static bool keeps_busy(const fpa_plan *plan, const fpa_cpu *cpu, int tokens, int
     return sums > cpu->latency * cpu->multiply_adds || sums >= other.rows * other.vectors;
 }
 
-/* Panels and chunks: the usual ones, or smaller ones where they save more than the seconds may be wrong: pairs inside a
- * chunk, which weigh where features are few. */
+/* Chooses panel and chunk: the usual panel, or a smaller one if that saves more than the cost model's error.
+ * Smaller panels have fewer pairs inside a chunk, which matters if features are few. */
 static void choose_panel(fpa_plan *plan, const fpa_cpu *cpu)
 {
     static const int smaller[] = {16, 24, 32};
@@ -182,7 +194,7 @@ static void choose_panel(fpa_plan *plan, const fpa_cpu *cpu)
     choose_chunk(plan, cpu);
 }
 
-/* For one head on one thread. */
+/* Whether the chunked form is faster than the parallel one for a length, with one head on one thread. */
 static bool is_sooner_chunked(const fpa_plan *plan, const fpa_cpu *cpu, int64_t length)
 {
     fpa_call_size size = {.form = FORM_CHUNKED, .batch = 1, .length = length, .query_heads = 1, .heads = 1};
@@ -191,7 +203,8 @@ static bool is_sooner_chunked(const fpa_plan *plan, const fpa_cpu *cpu, int64_t 
     return chunked < work_cost(plan, plan->chunk, cpu, &size, 1).seconds;
 }
 
-/* The least length that is sooner done chunk by chunk. Longer ones are then as well: pairs grow with the square. */
+/* The least length for which the chunked form is faster. It is then faster for longer ones, too, since the number
+ * of pairs grows with the square of the length. */
 static int64_t choose_crossover(const fpa_plan *plan, const fpa_cpu *cpu)
 {
     int64_t slower = 0, sooner = 1;
@@ -209,9 +222,9 @@ static int64_t choose_crossover(const fpa_plan *plan, const fpa_cpu *cpu)
     return sooner;
 }
 
-/* How many heads a thread processes by turns, a chunk of each: their states are read from the second-level cache
- * again for each chunk, and half of that cache is for rows of tokens. Heads with a window, or without a mask, are
- * processed otherwise. */
+/* The most heads that a thread processes by turns, one chunk of each: so many that their states stay in half of
+ * the second-level cache, while the other half is for rows of tokens. Heads with a window or without a causal mask
+ * are processed one after the other. */
 static int choose_abreast(const fpa_plan *plan, const fpa_cpu *cpu)
 {
     const double states = cpu->cache[CACHE_SECOND].bytes / 2 / counting_state_bytes(plan);
@@ -219,8 +232,8 @@ static int choose_abreast(const fpa_plan *plan, const fpa_cpu *cpu)
     return !one_walk || states < 2 ? 1 : states < MAX_ABREAST ? (int)states : MAX_ABREAST;
 }
 
-/* Panels of a unit of the parallel form, which packs the keys that it sees for all of them: twice as many as long as that
- * saves a part of a long call, in memory of their own. */
+/* Chooses the panels of a unit of the parallel form, which packs the keys that it sees once for all of its panels:
+ * their number is doubled as long as that saves PART of a long call's time. More panels take more memory. */
 static void choose_unit(fpa_plan *plan, const fpa_cpu *cpu)
 {
     static const double PART = 0.02;
@@ -251,9 +264,9 @@ static void choose_by_seconds(fpa_plan *plan)
     plan->facts.crossover = choose_crossover(plan, cpu);
 }
 
-/* Bytes of machine code. A register tile is one instruction of about 10 bytes a product, and three more to
- * clear or load, and store, a sum; an unrolled feature a product and a store, and in pairs three times as much again; a
- * piece a row of the table. */
+/* An estimate of the machine code's bytes. A register tile has one instruction of about 10 bytes for each product,
+ * and three more for a sum, to clear or load it and to store it. An unrolled feature has a product and a store,
+ * and about four times as many bytes in pairs; a piece has a row of the table. */
 static double code_bytes(const fpa_plan *plan)
 {
     const fpa_c_plan *c = &plan->c;
@@ -272,7 +285,7 @@ static double code_bytes(const fpa_plan *plan)
             matrix->data ? 4.0 * matrix->rows * matrix->cols * (matrix->heads ? matrix->heads : 1) : 0;
     }
     return 4 * (2 * value_tile + (1 + plan->score->dot_count) * score_tile) + features + matrices +
-           24 * 1024; /* the forms themselves */
+           24 * 1024; /* the code of the forms around these */
 }
 
 fpa_status plan_c(fpa_plan *plan, fpa_error *error)
@@ -290,17 +303,18 @@ fpa_status plan_c(fpa_plan *plan, fpa_error *error)
     plan->facts.arithmetic = c->pairs ? FPA_BF16 : FPA_F32;
     choose_by_seconds(plan);
     plan->pair_queries = c->query_blocks * c->tokens;
-    plan->chunk_states = plan->head->causal ? 2 : 3; /* queries and keys of a chunk in one go, or apart */
+    /* causal: a chunk's queries and keys read and write the state in one loop; else in two */
+    plan->chunk_states = plan->head->causal ? 2 : 3;
     plan->weighs = plan->weighs || !c->unrolled || plan->weighted_count;
     c->code_bytes = code_bytes(plan);
     return FPA_OK;
 }
 
-/* Pairs inside a chunk are worked out twice: one panel is enough for products of a state that is near, two for others.
- * Panels are not chosen: seconds are those of the forward pass. */
+/* Gradients compute the pairs inside a chunk twice, so that chunks are short: one panel if the state fits into a
+ * near cache, else two. The panel is the usual one, since seconds are those of the forward pass. */
 fpa_status plan_c_backward(fpa_plan *plan, fpa_error *error)
 {
-    enum { NEAR = 64 << 10 }; /* bytes */
+    enum { NEAR = 64 << 10 }; /* bytes of a state that stays in a near cache */
     set_panel(plan, plan->c.pairs ? 2 * PANEL : PANEL);
     choose_chunk(plan, cpu_of_target(plan->target));
     plan->pair_queries = plan->c.query_blocks * plan->c.tokens;

@@ -1,9 +1,9 @@
-/* plan_c: how a head runs on a CPU. What the C templates print.
+/* plan_c: how a head is computed on a CPU; what the C templates print.
  *
- * Vocabulary, beside plan.h's. A *tile* is a run of features that is formed at once as a panel
- * p[feature][token] of the first-level cache and multiplied with its rows of the state. A *slice* is a run of
- * tiles that one thread takes; partial results are added slice by slice, so that the number of threads
- * changes no bit. */
+ * Words, in addition to those of plan.h: a *tile* is a run of features that are formed at a time, as a panel
+ * p[feature][token] in the first-level cache, and multiplied by its rows of the state. A *slice* is a run of tiles
+ * that one thread processes; the slices' partial results are added in a fixed order, so that results do not depend
+ * on the number of threads. */
 #ifndef FPAC_GEN_PLAN_C_C_H
 #define FPAC_GEN_PLAN_C_C_H
 
@@ -22,25 +22,27 @@ typedef struct fpa_c_plan {
     int tile_count;
     fpa_tile *tiles;
     int slice_count;
-    int *slices;              /* [slice_count + 1] first tile of each slice, then tile_count */
-    bool unrolled;            /* every feature is a line of text; else a table of pieces drives a loop */
-    bool pairs;               /* products are of pairs of bf16, but those of the recurrent form */
-    bool converts;            /* vectors of storage become numbers, and numbers storage, in one instruction */
-    bool decays_features;     /* keys decay to the chunk's end as features, which are fewer, not as values */
-    int tokens;               /* T: tokens a panel */
-    int tile_features;        /* F */
-    int query_blocks;         /* panels of queries that one unit of the parallel form takes, at most */
-    int shared_blocks;        /* and where threads share few of them */
-    fpa_register_tile values; /* of products whose columns are values */
-    fpa_register_tile scores; /* of products whose columns are a panel's tokens */
+    int *slices;   /* [slice_count + 1] first tile of each slice, then tile_count */
+    bool unrolled; /* each feature is a line of code; else a loop reads a table of pieces */
+    bool pairs;    /* products multiply pairs of bf16, except in the recurrent form */
+    /* the instruction set converts vectors between the storage type and float in one instruction */
+    bool converts;
+    /* decay until the chunk's end is applied to features of keys, which are fewer than values, instead of values */
+    bool decays_features;
+    int tokens;               /* T: tokens of a panel */
+    int tile_features;        /* F: the most features of a tile */
+    int query_blocks;         /* the most panels of queries in a unit of the parallel form */
+    int shared_blocks;        /* the same if there are few units for all threads */
+    fpa_register_tile values; /* register tile of products whose columns are values */
+    fpa_register_tile scores; /* register tile of products whose columns are a panel's tokens */
     fpa_register_tile
-        whole_scores;    /* of scores whose dots and their products stay in registers; no rows: none do */
-    fpa_forming forming; /* what its features take */
-    bool team_by_chunk;  /* threads that are left over share a head: of the chunked form */
-    bool team_by_token;  /* of the recurrent form */
-    /* heads of which a thread processes a chunk each, by turns, at most; 1: one head after the other */
+        whole_scores; /* register tile of scores whose dot products stay in registers; rows 0: they do not */
+    fpa_forming forming; /* operations to form its features */
+    bool team_by_chunk; /* chunked form: if fewer heads than threads are left, several threads share a head */
+    bool team_by_token; /* the same in the recurrent form */
+    /* the most heads that a thread processes by turns, a chunk of each; 1: one head after the other */
     int abreast;
-    double code_bytes; /* of the compiled kernel, an estimate */
+    double code_bytes; /* estimated bytes of the compiled kernel */
 } fpa_c_plan;
 
 #endif

@@ -20,7 +20,7 @@ bool counting_normalizes(const fpa_plan *plan)
     return plan->head->normalize != FPA_NORMALIZE_NONE;
 }
 
-/* Parts that a row of values is handled in: whole vectors, then narrower ones. */
+/* The number of vectors that contain a row of values: whole ones, then narrower ones. */
 double counting_row_vectors(const fpa_plan *plan)
 {
     return plan->head->dv / counting_lanes(plan); // NOLINT(bugprone-integer-division): whole vectors
@@ -87,7 +87,7 @@ fpa_counting counting_begin(const fpa_plan *plan, fpa_cpu_work *work)
 
 /* ---- products ---- */
 
-/* One shape of tile: so many vectors of columns, some of them narrow. */
+/* Counts the tiles of one shape, with so many vectors of columns, some of them narrow. */
 static void count_tiles(const fpa_counting *to, const fpa_product *p, int rows, int columns, int narrow,
                         double runs)
 {
@@ -124,19 +124,20 @@ void counting_product(const fpa_counting *to, fpa_product p)
     }
 }
 
-/* Rows of outputs are whole register tiles. */
+/* Tokens rounded up to whole register tiles, as rows of outputs are. */
 int counting_whole_rows(int tokens, fpa_register_tile tile)
 {
     return round_up(tokens, tile.rows);
 }
 
-/* Two steps at once where a plan multiplies pairs. */
+/* Steps of an inner index of `count`: half as many if the plan multiplies pairs. */
 double counting_steps(const fpa_plan *plan, double count)
 {
     return plan->c.pairs ? ceil(count / 2) : count;
 }
 
-/* `rows` rows of `width` numbers, rounded and brought together two by two (templates/c/pairs.c.in: pair_rows). */
+/* Counts the conversion of `rows` rows to pairs: two rows each are rounded and interleaved
+ * (templates/c/pairs.c.in: pair_rows). */
 void counting_pairing(const fpa_counting *to, const char *name, double rows, double width_vectors)
 {
     counting_once(to, (fpa_cpu_loop){.name = name,

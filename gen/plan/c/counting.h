@@ -1,60 +1,61 @@
-/* counting: what the parts of a C kernel are counted in: panels, register tiles, features.
+/* counting: functions that count the panels, register tiles and features of a C kernel.
  *
- * Counts become loops and data of machine/cpu_cost.h. They follow the templates in templates/c: whoever changes what
- * those print changes the count. */
+ * Counts become loops and data of machine/cpu_cost.h. They follow the templates in templates/c: whoever changes
+ * the printed code changes the count. */
 #ifndef FPAC_GEN_PLAN_C_COUNTING_H
 #define FPAC_GEN_PLAN_C_COUNTING_H
 
 #include "gen/plan/plan.h"
 #include "machine/cpu_cost.h"
 
-/* Where counts go. */
+/* Where counts are added. */
 typedef struct fpa_counting {
     const fpa_plan *plan;
-    const fpa_forming *forming; /* the plan's */
+    const fpa_forming *forming; /* operations to form the plan's features */
     fpa_cpu_work *work;
-    double times; /* that what is counted next is done */
+    double times; /* how often the counted code is executed */
 } fpa_counting;
 
 fpa_counting counting_begin(const fpa_plan *plan, fpa_cpu_work *work);
-/* Adds a loop, as often as is counted now. */
+/* Adds a loop, `to->times` times. */
 void counting_loop(const fpa_counting *to, fpa_cpu_loop loop);
-/* One whose runs are a step each. */
+/* Adds a loop whose runs have one step each. */
 void counting_once(const fpa_counting *to, fpa_cpu_loop loop);
 
 /* A product of register tiles (templates/c/products.c.in). */
 typedef struct fpa_product {
     const char *name;
-    int rows, columns;      /* of the result; columns in numbers */
-    fpa_register_tile tile; /* that it is cut into */
-    double steps;           /* of the inner index */
-    double times;           /* that it is done */
-    bool clears;            /* sums begin with 0, else with what is there */
-    bool fetches;           /* asks for the next chunk's rows in between */
+    int rows, columns;      /* rows and columns of the result, in numbers */
+    fpa_register_tile tile; /* register tile into which it is divided */
+    double steps;           /* steps of the inner index */
+    double times;           /* how often it is computed */
+    bool clears;            /* sums begin with 0; else with the numbers in memory */
+    bool fetches;           /* it prefetches the next chunk's rows */
 } fpa_product;
 
 void counting_product(const fpa_counting *to, fpa_product p);
-/* Rows of a matrix for `count` tokens (templates/c/project_rows.c.in): whole panels, however few are there. */
+/* Counts a projection: a matrix times `count` tokens, in whole panels (templates/c/project_rows.c.in). */
 void counting_projection(const fpa_counting *to, const char *name, const fpa_matrix *matrix, int count);
-/* `rows` rows of so many vectors, rounded and brought together two by two (templates/c/pairs.c.in: pair_rows). */
+/* Counts the conversion of `rows` rows of so many vectors to pairs of bf16 (templates/c/pairs.c.in: pair_rows). */
 void counting_pairing(const fpa_counting *to, const char *name, double rows, double width_vectors);
 
 /* Sizes. */
-int counting_lanes(const fpa_plan *plan);                     /* of a vector */
-double counting_vectors(const fpa_plan *plan, int count);     /* that so many numbers take */
-int counting_whole_vectors(const fpa_plan *plan, int tokens); /* tokens, filled up to vectors */
-int counting_whole_rows(int tokens, fpa_register_tile tile);  /* tokens, filled up to register tiles */
-double counting_steps(const fpa_plan *plan, double count);    /* of an inner index: two at once in pairs */
+int counting_lanes(const fpa_plan *plan);                     /* lanes of a vector */
+double counting_vectors(const fpa_plan *plan, int count);     /* vectors for `count` numbers */
+int counting_whole_vectors(const fpa_plan *plan, int tokens); /* tokens, rounded up to whole vectors */
+int counting_whole_rows(int tokens, fpa_register_tile tile);  /* tokens, rounded up to whole register tiles */
+/* steps of an inner index of `count`: half as many in pairs */
+double counting_steps(const fpa_plan *plan, double count);
 bool counting_normalizes(const fpa_plan *plan);
-/* Parts that a row of values is handled in: whole vectors, then narrower ones. */
+/* The number of vectors that contain a row of values: whole ones, then narrower ones. */
 double counting_row_vectors(const fpa_plan *plan);
 double counting_row_rests(const fpa_plan *plan);
 
 /* Bytes. */
-double counting_rows_bytes(const fpa_plan *plan);    /* a panel's packed rows */
-double counting_read_bytes(const fpa_counting *of);  /* what all tiles read of them */
-double counting_values_bytes(const fpa_plan *plan);  /* a panel's values */
-double counting_outputs_bytes(const fpa_plan *plan); /* a panel's outputs */
-double counting_state_bytes(const fpa_plan *plan);   /* the state, as it runs */
+double counting_rows_bytes(const fpa_plan *plan);    /* packed rows of a panel */
+double counting_read_bytes(const fpa_counting *of);  /* packed rows that all tiles read */
+double counting_values_bytes(const fpa_plan *plan);  /* values of a panel */
+double counting_outputs_bytes(const fpa_plan *plan); /* outputs of a panel */
+double counting_state_bytes(const fpa_plan *plan);   /* the state in float32 */
 
 #endif

@@ -1,4 +1,4 @@
-/* What C templates read of a plan. */
+/* The fields of a plan that C templates read (gen/plan/field.h). */
 #include "c.h"
 
 #include "gen/plan/plan.h"

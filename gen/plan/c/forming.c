@@ -6,7 +6,8 @@
 
 #include "gen/plan/plan.h"
 
-/* Are the features of a tile consecutive rows as they lie (templates/c/features_unrolled.c.in: rows_of)? */
+/* Whether the features of a tile are consecutive packed rows, which need not be formed
+ * (templates/c/features_unrolled.c.in: rows_of). */
 static bool is_rows(const fpa_plan *plan, const fpa_tile *tile)
 {
     const fpa_piece *first = &plan->pieces[tile->piece];
@@ -19,8 +20,8 @@ static bool is_rows(const fpa_plan *plan, const fpa_tile *tile)
     return true;
 }
 
-/* Leading factors, the weight counted in, that a piece's prefix has in common with the one before: compilers keep their
- * product. */
+/* The number of leading factors, the weight included, that a piece's prefix has in common with that of the
+ * previous piece: compilers keep their product. */
 static int kept_factors(const fpa_piece *piece, const fpa_piece *before)
 {
     if (!before || piece->weight != before->weight)
@@ -45,7 +46,7 @@ static void count_piece(const fpa_plan *plan, const fpa_piece *piece, const fpa_
     f->products += fmax(0, factors + weighs - fmax(kept, 1)) + (factors + weighs > 0 ? piece->width : 0);
 }
 
-enum { WORD = 64, ROW_WORDS = 1 << 10 }; /* rows' numbers have 16 bits */
+enum { WORD = 64, ROW_WORDS = 1 << 10 }; /* row indices have 16 bits */
 
 static int see_row(uint64_t *seen, int row)
 {
@@ -55,7 +56,7 @@ static int see_row(uint64_t *seen, int row)
     return is_new;
 }
 
-/* Different rows that the features of a tile are made of. */
+/* The number of different rows from which the features of a tile are formed. */
 static double rows_of_tile(const fpa_plan *plan, const fpa_tile *tile)
 {
     uint64_t seen[ROW_WORDS];
@@ -71,8 +72,7 @@ static double rows_of_tile(const fpa_plan *plan, const fpa_tile *tile)
     return rows;
 }
 
-/* The cost of tiles of so many features, divided into register tiles: whole ones, and smaller ones for the
- * remaining rows. */
+/* Counts the register tiles of updates: whole ones, and smaller ones for the remaining rows of a tile. */
 static void count_register_tiles(const fpa_plan *plan, fpa_forming *f)
 {
     const int rows = plan->c.values.rows;

@@ -1,14 +1,14 @@
-/* What coordinates cost that are made of q and k (templates/c/lift.c.in). */
+/* Counts the operations that compute coordinates from q and k (templates/c/lift.c.in). */
 #include "head/lift.h"
 #include "parts.h"
 
-/* Operations on vectors of the text of a map, counted there. */
+/* Operations on vectors for each map, as counted in that template. */
 static const double map_operations[FPA_MAPS] = {
     [FPA_MAP_IDENTITY] = 0,  [FPA_MAP_RELU] = 3, [FPA_MAP_ELU_PLUS_ONE] = 31,
     [FPA_MAP_SOFTPLUS] = 52, [FPA_MAP_EXP] = 27, [FPA_MAP_SILU] = 38,
     [FPA_MAP_ONE] = 0};
 
-/* Rows that are read, combined with others and written, by so many operations a vector. */
+/* Counts rows that are read, combined with others and written, with so many operations per vector. */
 static void count_vectors(const fpa_counting *to, double rows, int count, double operations, double loads)
 {
     counting_once(to, (fpa_cpu_loop){.name = "lift",
@@ -26,7 +26,8 @@ static void count_factor(const fpa_counting *to, const fpa_lift_part *part, int 
         counting_projection(to, "lift", &matrices[source], count);
 }
 
-/* The last loop: maps, gains, functions of the position (a lane has two numbers in double, half a vector each). */
+/* Counts the last loop: maps, gains, functions of the position. A vector of doubles has half as many lanes, so
+ * angles take two vectors. */
 static void count_end(const fpa_counting *to, const fpa_lift_part *part, int count)
 {
     const int positions = to->plan->written->lift->positions;

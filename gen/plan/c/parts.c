@@ -4,7 +4,8 @@
 
 /* ---- packing ---- */
 
-/* Coordinates one by one: a load, product and store each; bf16 is shifted and moved, f16 compared as well. */
+/* Counts coordinates that are packed one by one: a load, a product and a store each. bf16 takes a shift and a move
+ * more, f16 also comparisons. */
 static void count_numbers(const fpa_counting *to, double count)
 {
     const fpa_dtype dtype = to->plan->head->dtype;
@@ -17,7 +18,8 @@ static void count_numbers(const fpa_counting *to, double count)
                                      .others = 1 + conversion});
 }
 
-/* Operations that make numbers of a vector of storage, and storage of numbers (templates/c/storage.c.in). */
+/* Operations that convert a vector of the storage type to float, or float to the storage type
+ * (templates/c/storage.c.in). */
 static double reading_operations(const fpa_plan *plan)
 {
     const fpa_dtype dtype = plan->head->dtype;
@@ -30,7 +32,8 @@ static double writing_operations(const fpa_plan *plan)
     return dtype == FPA_F32 ? 0 : plan->c.converts ? 1 : dtype == FPA_BF16 ? 9 : 19;
 }
 
-/* Tokens of a panel by squares of words, each a coordinate or two halves; the rest number by number. */
+/* Counts the packing of a panel's coordinates: squares of 32-bit words are transposed, each word a coordinate or
+ * two of 16 bits; the rest one by one. */
 static void count_coordinates(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
@@ -76,7 +79,7 @@ static double pair_rows_of_dots(const fpa_plan *plan)
     return rows;
 }
 
-/* Rows that follow from coordinates. */
+/* Counts the rows that are computed from coordinates. */
 static void count_rows(const fpa_counting *to, int count)
 {
     const fpa_plan *plan = to->plan;
@@ -95,7 +98,7 @@ static void count_rows(const fpa_counting *to, int count)
 void parts_pack_queries(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
-    if (tokens < plan->c.tokens) /* a panel that is not full is cleared first */
+    if (tokens < plan->c.tokens) /* a partial panel is cleared first */
         counting_once(to, (fpa_cpu_loop){.name = "clear",
                                          .runs = plan->row_count * counting_vectors(plan, plan->c.tokens),
                                          .step.stores = 1});
@@ -106,10 +109,10 @@ void parts_pack_queries(const fpa_counting *to, int tokens)
                          counting_vectors(plan, plan->c.tokens));
 }
 
-/* exp of a gate and its products; each token's needs the one before. */
+/* Counts the running products of gates; each token needs the product of the token before. */
 static void count_gates(const fpa_counting *to, int tokens)
 {
-    /* two products with the one before, an exp, five stores */
+    /* per token: two products with those of the token before, an exp, five stores */
     counting_once(to, (fpa_cpu_loop){.name = "gates", .runs = tokens, .exponentials = 1});
     counting_once(to,
                   (fpa_cpu_loop){.name = "gates", .runs = 2.0 * tokens, .narrow.stores = 2.5, .chain = 1});
@@ -125,7 +128,8 @@ static void count_scaled_rows(const fpa_counting *to, const char *name, double r
                                      .others = 6});
 }
 
-/* A row of values from or to storage: its whole vectors, and the part behind them. */
+/* Operations to convert a row of values from or to the storage type: whole vectors here, narrower ones in
+ * stored_rest. */
 static fpa_cpu_operations stored_row(const fpa_plan *plan, double operations)
 {
     const double parts = counting_row_vectors(plan);
@@ -141,7 +145,7 @@ static fpa_cpu_operations stored_rest(const fpa_plan *plan, double operations)
         .arithmetic = parts * operations, .shuffles = parts, .loads = parts, .stores = parts};
 }
 
-/* Pairs of two rows of values: put together as they are stored. */
+/* Counts pairs of two rows of values that are interleaved as stored, without conversion. */
 static void count_value_pairs(const fpa_counting *to, int tokens)
 {
     const double parts = counting_vectors(to->plan, to->plan->head->dv);
@@ -153,7 +157,7 @@ static void count_value_pairs(const fpa_counting *to, int tokens)
                 .others = 6});
 }
 
-/* The same with factors. */
+/* The same with factors of decay. */
 static void count_decayed_pairs(const fpa_counting *to)
 {
     const double parts = counting_vectors(to->plan, to->plan->head->dv);
@@ -177,7 +181,7 @@ static void count_values(const fpa_counting *to, int tokens)
                                          .step = {.loads = 1, .stores = 1},
                                          .others = 1});
     else
-        counting_once(to, (fpa_cpu_loop){.name = "values", /* widened and made numbers */
+        counting_once(to, (fpa_cpu_loop){.name = "values", /* widened, and converted to float */
                                          .runs = tokens,
                                          .step = stored_row(plan, reading_operations(plan)),
                                          .narrow = stored_rest(plan, reading_operations(plan)),
@@ -227,13 +231,14 @@ void parts_pack_keys(const fpa_counting *to, int tokens)
 
 /* ---- the state ---- */
 
-/* Features that are formed in pairs, without a panel of numbers (templates/c/tile_pairs.c.in). */
+/* Features that are formed in pairs, without a panel of floats (templates/c/tile_pairs.c.in). */
 static double formed_in_pairs(const fpa_plan *plan)
 {
     return plan->c.pairs && plan->c.unrolled ? plan->c.forming.features : 0;
 }
 
-/* All features of `count` vectors of tokens, as panels; pairs: those that are formed in pairs, which take so many shuffles each. */
+/* Counts forming all features for `count` vectors of tokens, as panels. pairs: those that are formed in pairs take
+ * so many shuffles each. */
 static void count_forms(const fpa_counting *to, double count, bool pairs, double shuffles)
 {
     const fpa_forming *f = to->forming;
@@ -242,8 +247,8 @@ static void count_forms(const fpa_counting *to, double count, bool pairs, double
     const double runs = (table ? f->pieces : f->tiles) * count, each = fmax(table ? f->pieces : f->tiles, 1);
     counting_once(to, (fpa_cpu_loop){.name = "features",
                                      .runs = runs,
-                                     .step.arithmetic =
-                                         (f->products + f->weights) / each, /* a weight: one choice by bits */
+                                     /* a weight takes one selection by bits */
+                                     .step.arithmetic = (f->products + f->weights) / each,
                                      .step.loads = f->loads / each,
                                      .step.shuffles = halves * shuffles / each,
                                      .step.roundings = halves / each,
@@ -251,7 +256,8 @@ static void count_forms(const fpa_counting *to, double count, bool pairs, double
                                      .others = table ? 12 : 6});
 }
 
-/* Sums of features for the normaliser: of queries, features times z; of keys, of all tokens (tile_numbers.c.in). */
+/* Counts the sums of features for the normaliser: of queries, features times z; of keys, over all tokens
+ * (tile_numbers.c.in). */
 static void count_query_sums(const fpa_counting *to, double count)
 {
     if (counting_normalizes(to->plan))
@@ -296,7 +302,7 @@ void parts_read_state(const fpa_counting *to, int tokens)
     count_query_sums(to, count);
 }
 
-/* Tiles by the rows that are left over when they are cut into register tiles. */
+/* Counts updates: tiles, by the rows that remain when they are divided into register tiles. */
 static void count_updates(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
@@ -318,7 +324,7 @@ void parts_write_state(const fpa_counting *to, int tokens)
 {
     const fpa_plan *plan = to->plan;
     const int lanes = counting_lanes(plan) * (plan->c.pairs ? 2 : 1);
-    const double count = ceil((double)tokens / lanes) * (plan->c.pairs ? 2 : 1); /* vectors of numbers */
+    const double count = ceil((double)tokens / lanes) * (plan->c.pairs ? 2 : 1); /* vectors of floats */
     count_forms(to, count, true, 0);
     if (plan->c.pairs)
         counting_once(to, (fpa_cpu_loop){.name = "pairs of tokens",
@@ -386,7 +392,7 @@ void parts_store_outputs(const fpa_counting *to, int tokens)
                               .narrow = {.arithmetic = scaled * (rests + 2), .loads = rests, .stores = rests},
                               .others = 8});
     else
-        counting_once(to, (fpa_cpu_loop){.name = "store", /* rounded, narrowed */
+        counting_once(to, (fpa_cpu_loop){.name = "store", /* rounded, and converted to the storage type */
                                          .runs = tokens,
                                          .step = stored_row(plan, writing_operations(plan) + scaled),
                                          .narrow = stored_rest(plan, writing_operations(plan) + scaled),
@@ -404,7 +410,8 @@ static void count_token_pack(const fpa_counting *to, int queries, double count)
     count_rows(to, (int)count * counting_lanes(plan));
 }
 
-/* The state goes by once: a token that enters it is one multiply-add a vector, what its first query reads another. */
+/* Counts one pass over the state: adding a token to it takes one multiply-add per vector, the first query another
+ * one. */
 static void count_state(const fpa_counting *to, int queries, double set, bool enters)
 {
     const fpa_plan *plan = to->plan;
@@ -435,7 +442,7 @@ static void count_state(const fpa_counting *to, int queries, double set, bool en
                                      .chain = 1});
 }
 
-/* Sums of features are in memory from one feature to the next. */
+/* Counts sums of features, which are in memory from one feature to the next. */
 static void count_token_sums(const fpa_counting *to, double count)
 {
     if (counting_normalizes(to->plan))

@@ -3,20 +3,21 @@
 #include "base/round.h"
 #include "machine/cpu_cost.h"
 
-/* Sums, the factors of a step's columns, and that of a row. `spare`: registers beside these. */
+/* Whether the registers suffice for the sums, the vectors of a step's columns, the factor of a row, and `spare`
+ * other registers. */
 static bool sets_fit(const fpa_cpu *cpu, fpa_register_tile tile, int sets, int spare)
 {
     return sets * tile.rows * tile.vectors + tile.vectors + 1 + spare <= cpu->registers;
 }
 
-/* Sums that begin, are added to and go to memory want no register more; without a fused multiply-add a product takes one, and so does
- * a row's factor of a last column alone, which is no vector's. */
+/* Registers needed in addition to those. A fused multiply-add needs none; without it a product takes one, and so
+ * does the row's factor for a single last column, which is not a vector. */
 static int spare_registers(const fpa_cpu *cpu, int columns, int lanes)
 {
     return cpu->product_instructions > 1 || columns % lanes == 1;
 }
 
-/* Cycles of one step of the inner index. */
+/* Cycles of one step of the inner index of a tile. */
 static double tile_cycles(const fpa_cpu *cpu, fpa_register_tile tile)
 {
     const fpa_cpu_loop step = {.runs = 1,
@@ -28,7 +29,8 @@ static double tile_cycles(const fpa_cpu *cpu, fpa_register_tile tile)
     return cpu_loop_cycles(cpu, &step);
 }
 
-/* As templates/c/helpers.c.in: product_panels. *shared: the last one begins before its neighbour ends. */
+/* The vectors of `width` columns, as in templates/c/helpers.c.in: product_panels. *shared: the last vector
+ * overlaps the one before it. */
 static int vectors_of(int width, int lanes, bool *shared)
 {
     while (lanes > width)
@@ -49,15 +51,15 @@ int tile_panel_rows(fpa_register_tile tile, int vectors)
     return vectors < tile.vectors && tile.fewer ? tile.fewer : tile.rows;
 }
 
-/* Cycles of a row in a panel's register tile, a step; loads as a tie-breaker. Its sums begin and end once in some steps, of which
- * a chunk's own keys are few: each time as if their last products were waited for. */
+/* Cycles per row and step of a panel's register tile, with loads as a tie-breaker. Sums are loaded and stored once
+ * in some steps, few for a chunk's own keys: counted as waiting for the last products once in 16 steps. */
 static double panel_cost(const fpa_cpu *cpu, fpa_register_tile tile)
 {
     const double few = 16;
     return (tile_cycles(cpu, tile) + cpu->latency / few + 0.01 * (tile.rows + tile.vectors)) / tile.rows;
 }
 
-/* The same of a row of the product, through all of its panels. */
+/* The same for a row of a whole product, over all of its panels of columns. */
 static double row_cost(const fpa_cpu *cpu, fpa_register_tile tile, int vectors)
 {
     double cost = 0;
@@ -69,7 +71,7 @@ static double row_cost(const fpa_cpu *cpu, fpa_register_tile tile, int vectors)
     return cost;
 }
 
-/* The rows with fewest cycles for a panel of so many vectors. */
+/* The number of rows with the fewest cycles for a panel of so many vectors. */
 static int choose_rows(const fpa_cpu *cpu, int tokens, int vectors, int spare)
 {
     fpa_register_tile best = {.rows = 1, .vectors = vectors};
@@ -112,7 +114,7 @@ fpa_register_tile tile_choose_even(const fpa_cpu *cpu, int lanes, int columns, i
 
 fpa_register_tile tile_choose_sets(const fpa_cpu *cpu, int lanes, int tokens, int sets)
 {
-    enum { SPARE = 1 }; /* for what is made of the sums before they go */
+    enum { SPARE = 1 }; /* for the number that is computed from the sums before they are stored */
     fpa_register_tile best = {0};
     double least = 0;
     for (int v = 1; v * lanes <= tokens; v++)

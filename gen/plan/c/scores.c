@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-/* Products and sums of the polynomial for one vector (templates/c/score.c.in, Horner in the first dot). */
+/* Operations of the score's polynomial for one vector (templates/c/score.c.in, by Horner's rule in the first dot). */
 static double kernel_operations(const fpa_plan *plan)
 {
     const fpa_score *score = plan->score;
@@ -38,7 +38,7 @@ static void count_dots(const fpa_counting *to, fpa_register_tile tile, int keys,
                                            .clears = true});
 }
 
-/* The same of scores that stay in registers: there they are multiplied, rounded to pairs and stored. */
+/* The same for scores that stay in registers, where they are multiplied, rounded to pairs and stored. */
 static void count_whole_kernel(const fpa_counting *to, double count, double more)
 {
     const double stores = to->plan->c.pairs ? 0.5 : 1, pairs = to->plan->c.pairs ? 0.5 : 0;
@@ -51,7 +51,7 @@ static void count_whole_kernel(const fpa_counting *to, double count, double more
                                      .step.stores = stores});
 }
 
-/* Scores times values: `steps` keys a row. */
+/* Counts scores times values, with `steps` keys for each row. */
 static void count_values(const fpa_counting *to, int keys, int tokens, double steps, bool are_pairs)
 {
     const fpa_plan *plan = to->plan;
@@ -127,7 +127,8 @@ fpa_window_panels scores_window_panels(const fpa_plan *plan, double first, doubl
     return (fpa_window_panels){near, both, sum_below(last, last) - sum_below(first - 1, last) - near - both};
 }
 
-/* Exponents of a panel of keys, the largest of them, exponentials of what is left; choices by a key's distance. */
+/* Counts the exponents of a panel of keys, their maximum, and exponentials of the differences, with selections by
+ * a key's distance. */
 static void count_exponents(const fpa_counting *to, int tokens, double times)
 {
     const fpa_plan *plan = to->plan;

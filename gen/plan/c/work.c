@@ -6,19 +6,19 @@
 #include "parts.h"
 #include "scores.h"
 
-/* A call on its way to counts. */
+/* A call while it is counted. */
 typedef struct call {
     fpa_counting to;
     const fpa_call_size *size;
     int chunk;
-    int64_t queries; /* query heads that share a head's keys */
-    int team;        /* threads that share a head */
-    int unit;        /* panels of queries of a unit of the parallel form */
+    int64_t queries; /* query heads for each key/value head */
+    int team;        /* threads that share one head */
+    int unit;        /* panels of queries in a unit of the parallel form */
 } call;
 
 /* ---- the chunked form ---- */
 
-/* Panels of a chunk: whole ones, then one of what is left. */
+/* Panels of a chunk: whole ones, then a partial one of `rest` tokens. */
 typedef struct panels {
     int whole, rest;
 } panels;
@@ -40,13 +40,13 @@ static fpa_counting times(const call *c, double count)
     return to;
 }
 
-/* The part of `units` equal ones that the busiest member of a team has. */
+/* The fraction of `units` equal units that the busiest thread of a team has. */
 static double share_of(const call *c, double units)
 {
     return ceil(units / c->team) / units;
 }
 
-/* Count a part for each panel. */
+/* Counts a part for each panel. */
 static void each_panel(const call *c, panels of, double count, void (*part)(const fpa_counting *, int))
 {
     fpa_counting to = times(c, count * of.whole);
@@ -63,7 +63,8 @@ static void count_pack(const call *c, panels of, double count)
     each_panel(c, of, shared, parts_pack_keys);
 }
 
-/* Slices' parts of the outputs are cleared, then added up. */
+/* Counts products with the state; each slice's part of the outputs is cleared, and the parts are added up
+ * afterwards. */
 static void count_slices(const call *c, panels of, double reads, double writes)
 {
     const double slices = c->to.plan->c.slice_count, share = share_of(c, slices);
@@ -78,7 +79,8 @@ static void count_slices(const call *c, panels of, double reads, double writes)
     parts_add_outputs(&to);
 }
 
-/* A chunk's own keys. A block sees all before it: blocks are dealt out so that members have about as much. */
+/* Counts pairs with a chunk's own keys. A panel of queries sees all panels of keys before it; panels are
+ * distributed so that the threads of a team have about equal work. */
 static void count_own(const call *c, panels of, double count)
 {
     const int tokens = c->to.plan->c.tokens;
@@ -92,14 +94,15 @@ static void count_own(const call *c, panels of, double count)
     each_panel(c, of, each, parts_store_outputs);
 }
 
-/* Panels of keys that the state lacks when a chunk of a head with a window begins; else 0. */
+/* Panels of keys that the state does not contain yet when a chunk of a head with a window begins; 0 without a
+ * window. */
 static int lagging_panels(const fpa_plan *plan)
 {
     const int window = plan->written->window, tokens = plan->c.tokens;
     return window ? (window - 1 + tokens - 1) / tokens : 0;
 }
 
-/* The same where keys of a window are behind the state, too. */
+/* The same for a head with a window, whose keys before the chunk are pairs, too. */
 static void count_windows(const call *c, panels of, double count)
 {
     const fpa_plan *plan = c->to.plan;
@@ -115,7 +118,7 @@ static void count_windows(const call *c, panels of, double count)
     parts_pack_keys(&to, plan->c.tokens);
 }
 
-/* `count` chunks of `tokens`, of which `reads` read the state and `writes` write it. */
+/* Counts `count` chunks of `tokens`; `reads` of them read the state, and `writes` write it. */
 static void count_chunks(const call *c, int64_t tokens, double count, double reads, double writes)
 {
     const fpa_plan *plan = c->to.plan;
@@ -138,7 +141,7 @@ static void count_chunks(const call *c, int64_t tokens, double count, double rea
         c->to.work->waits += c->to.times * count * (plan->head->gate ? 4 : 3);
 }
 
-/* The same of a head without a mask: a walk over the keys, then one over the queries. */
+/* The same for a head without a causal mask: one loop over the keys, then one over the queries. */
 static void count_walked(const call *c, int64_t tokens, double count)
 {
     if (count <= 0 || tokens <= 0)
@@ -152,7 +155,8 @@ static void count_walked(const call *c, int64_t tokens, double count)
         c->to.work->waits += c->to.times * (2 * count + 3 * reads);
 }
 
-/* What a chunk walks: its own panels once a tile, the state once, or once by its keys and once by its queries. */
+/* Counts the bytes that a chunk accesses: its own panels once per tile, and the state once, or once for keys and
+ * once for queries. */
 static void count_chunk_data(const call *c, double reads, double writes)
 {
     const fpa_plan *plan = c->to.plan;
@@ -166,7 +170,8 @@ static void count_chunk_data(const call *c, double reads, double writes)
     const double panel = 4.0 * plan->c.tokens * plan->c.tile_features;
     const double walked = rows * (1 + queries) + (values + outputs) / tiles + 2 * panel;
     fpa_cpu_work *work = c->to.work;
-    /* what a member packs, others read; to pack the next chunk it takes the lines back; outputs likewise */
+    /* rows that one thread packs are read by the others; to pack the next chunk, the thread takes these cache
+     * lines back; outputs likewise */
     const double shared = (rows * (1 + queries) + (values + outputs) / tiles) * (1 - 1.0 / c->team);
     const double chunks = c->to.times * fmax(reads, writes);
     const double visits = plan->head->causal ? fmax(reads, writes) : writes + (c->queries ? reads : 0);
@@ -180,7 +185,7 @@ static void count_chunk_data(const call *c, double reads, double writes)
                                        writes * state / c->team, state + walked});
 }
 
-/* q, k, v once from where the caller has them, and o there. */
+/* Counts reading the caller's q, k and v once, and writing o. */
 static void count_operands(const call *c, double share)
 {
     const fpa_head *head = c->to.plan->head;
@@ -199,7 +204,7 @@ static void count_chunked(const call *c)
     const int64_t whole = s->length / c->chunk, rest = s->length % c->chunk;
     const double first = s->state_in ? 0 : 1, last = s->state_out ? 0 : 1;
     const double one = whole > 0 ? 1 : 0,
-                 tail = rest > 0 ? 1 : 0; /* is there a whole chunk; one that is not */
+                 tail = rest > 0 ? 1 : 0; /* 1 if there is a whole chunk; 1 if there is a partial one */
     fpa_counting to = c->to;
     if (!s->state_in)
         parts_clear_state(&to);
@@ -217,7 +222,7 @@ static void count_chunked(const call *c)
 
 /* ---- the parallel form ---- */
 
-/* Scores of all panels that see each other, and their products with values. */
+/* Counts the scores of all pairs of panels that see each other, and their products with values. */
 static void count_pairs(const call *c, panels of)
 {
     const fpa_plan *plan = c->to.plan;
@@ -244,7 +249,7 @@ static void count_pairs(const call *c, panels of)
     scores_full(&to, of.rest, of.rest);
 }
 
-/* Keys and values are packed by each unit that sees them, and come anew from where they lie. */
+/* Counts packing of keys and values: each unit packs all that it sees, and reads them from memory again. */
 static void count_seen_keys(const call *c, panels of)
 {
     const fpa_plan *plan = c->to.plan;
@@ -254,7 +259,7 @@ static void count_seen_keys(const call *c, panels of)
     for (int first = 0; first < count; first += unit)
         packed += causal && first + unit < count ? first + unit : count;
     const double last =
-        of.rest ? (causal ? 1 : ceil((double)count / unit)) : 0; /* see the panel of the rest */
+        of.rest ? (causal ? 1 : ceil((double)count / unit)) : 0; /* units that see the partial panel */
     fpa_counting to = times(c, packed - last);
     parts_pack_keys(&to, tokens);
     to = times(c, last);
@@ -265,7 +270,7 @@ static void count_seen_keys(const call *c, panels of)
                                  (double)c->size->length * token});
 }
 
-/* One (batch, query head): units of panels, each with all keys that it sees. */
+/* Counts one (batch, query head): units of query panels, each with all keys that it sees. */
 static void count_parallel(const call *c)
 {
     const panels of = panels_of(c->to.plan, c->size->length);
@@ -285,7 +290,8 @@ static void count_parallel(const call *c)
 
 /* ---- the recurrent form ---- */
 
-/* Recent tokens, the newest among them, are still keys and values: panel by panel, for all queries at once. */
+/* Counts recent tokens, the newest included, which are keys and values outside of the state: panel by panel, for
+ * all query heads at once. */
 static void count_recent(const call *c)
 {
     const int count = (int)c->queries + 1 < c->to.plan->c.tokens ? (int)c->queries + 1 : c->to.plan->c.tokens;
@@ -298,7 +304,7 @@ static void count_recent(const call *c)
     scores_full(&to, of.rest, count);
 }
 
-/* A token's window, for all queries at once. */
+/* Counts a token's window, for all query heads at once. */
 static void count_window(const call *c)
 {
     const fpa_plan *plan = c->to.plan;
@@ -312,8 +318,8 @@ static void count_window(const call *c)
 static void count_recurrent(const call *c)
 {
     const fpa_call_size *s = c->size;
-    const double heads =
-        s->length > 1 ? 1 : (double)(s->batch * s->heads); /* between two visits of a state */
+    /* heads that are processed between two passes over a state */
+    const double heads = s->length > 1 ? 1 : (double)(s->batch * s->heads);
     fpa_counting to = c->to;
     if (!s->state_in)
         parts_clear_state(&to);
@@ -345,7 +351,8 @@ static int unit_panels(const fpa_plan *plan, const fpa_call_size *size, int thre
     return unit;
 }
 
-/* Heads in rounds of one a thread; what is left is shared by teams (templates/c/entry.c.in: run_heads). */
+/* Counts heads in rounds, one head for each thread; the remaining heads are shared by teams
+ * (templates/c/entry.c.in: run_heads). */
 static void count_heads(const call *all, int threads, bool teams, void (*form)(const call *))
 {
     const int64_t heads = all->size->batch * all->size->heads;
@@ -375,7 +382,7 @@ void work_of_call(const fpa_plan *plan, int chunk, const fpa_call_size *size, in
         c.to.times = heads * ceil(units / threads) / units;
         count_parallel(&c);
         work->regions += threads > 1;
-        c.queries = 0; /* a final state is made by the chunked form without queries */
+        c.queries = 0; /* the chunked form without queries computes the final state */
         if (size->state_out)
             count_heads(&c, threads, plan->c.team_by_chunk, count_chunked);
     } else if (size->form == FORM_CHUNKED) {
