@@ -1,20 +1,20 @@
-/* The branches: identity, select, diagonal, dense, trainable. A branch does not know its head's
- * d yet; head.c and lift.c check it against d and name the branch's own line. */
+/* The constructors of branches: identity, select, diagonal, dense, trainable. A branch does not know its head's d
+ * yet; head.c and lift.c check it against d, and name the branch's own line. */
 #include "value.h"
 
 #include <string.h>
 
 #include "script.h"
 
-enum { MAX_HEADS = 1024 /* of one dense {...} */ };
+enum { MAX_HEADS = 1024 /* matrices of one dense { heads = ... } */ };
 
-/* Neighbours that are one number share its bytes. */
+/* Bytes of weight w beyond the struct; a number that is equal to its predecessor shares the bytes of that. */
 static size_t own_bytes(const fpa_number *gram, size_t w)
 {
     return w && gram[w].wide == gram[w - 1].wide ? 0 : number_bytes(gram[w]);
 }
 
-/* Copies of the weights, and what they need beyond 64 bits at room. */
+/* Copies the weights; parts beyond 64 bits are stored at `room`. */
 static void place_grams(fpa_number *copies, unsigned char *room, const fpa_number *gram, size_t count)
 {
     for (size_t w = 0; w < count; w++) {
@@ -24,7 +24,7 @@ static void place_grams(fpa_number *copies, unsigned char *room, const fpa_numbe
     }
 }
 
-/* Numbers behind the struct: a dense branch's matrices, a diagonal's entries. */
+/* The number of doubles after the struct: a dense branch's matrices, a diagonal's entries. */
 static size_t value_count(spec_shape shape)
 {
     if (shape.drawn_later)
@@ -34,7 +34,7 @@ static size_t value_count(spec_shape shape)
     return shape.kind == FPA_BRANCH_DIAGONAL ? (size_t)shape.width : 0;
 }
 
-/* The struct is followed by what its kind needs: [width] grams, their bytes, the values, [width] rows. */
+/* The struct is followed by the data of its kind: [width] grams, their bytes, the values, [width] rows. */
 spec_branch *spec_push_branch(lua_State *L, spec_shape shape)
 {
     const bool has_rows = shape.kind == FPA_BRANCH_DIAGONAL || shape.kind == FPA_BRANCH_SELECT;
@@ -94,7 +94,7 @@ static void select_index(lua_State *L, selection *chosen, int64_t index)
     chosen->row[chosen->count++] = (int)index - 1;
 }
 
-/* An index or a range, at the top of the stack. */
+/* Selects the index or range on top of the stack. */
 static void select_entry(lua_State *L, selection *chosen)
 {
     const spec_range *range = luaL_testudata(L, -1, SPEC_RANGE);
@@ -126,13 +126,13 @@ static int make_select(lua_State *L)
 {
     selection chosen = {0};
 
-    if (lua_type(L, 1) == LUA_TNUMBER &&
-        lua_gettop(L) == 1) /* Lua's would return nothing: a branch would vanish */
+    /* Lua's select would return nothing, and a branch would disappear without an error */
+    if (lua_type(L, 1) == LUA_TNUMBER && lua_gettop(L) == 1)
         return script_refuse(L, 0, "select takes a list of indices or a range: select { %s }",
                              spec_describe(L, 1));
     const bool counts = lua_type(L, 1) == LUA_TSTRING && !strcmp(lua_tostring(L, 1), "#");
     if (lua_type(L, 1) == LUA_TNUMBER || counts) {
-        lua_getglobal(L, "select"); /* of Lua's globals, which the sandbox does not show */
+        lua_getglobal(L, "select"); /* Lua's own function, which is not in the sandbox's vocabulary */
         lua_insert(L, 1);
         lua_call(L, lua_gettop(L) - 1, LUA_MULTRET);
         return lua_gettop(L);
@@ -158,8 +158,8 @@ static int make_select(lua_State *L)
 
 typedef enum entry_state { ENTRY_NONE, ENTRY_GOOD, ENTRY_TWICE, ENTRY_BAD } entry_state;
 
-/* Entries by index: the order in which Lua visits a table is not the order written, so mistakes
- * are looked for only when all entries are in. */
+/* Entries by index. Lua visits a table in an arbitrary order, so mistakes are searched for only when all entries
+ * are known. */
 typedef struct diagonal {
     entry_state state[HEAD_MAX_WIDTH];
     fpa_number gram[HEAD_MAX_WIDTH];
@@ -167,7 +167,7 @@ typedef struct diagonal {
     int count;
 } diagonal;
 
-/* An entry of a diagonal: as its Gram weight, exact, and itself, with its sign. */
+/* An entry of a diagonal: its exact Gram weight, and the entry itself with its sign. */
 typedef struct diagonal_entry {
     bool good;
     fpa_number gram;
@@ -183,7 +183,7 @@ static void set_entry(diagonal *entries, int row, diagonal_entry entry)
     entries->count++;
 }
 
-/* Key at -2, value at -1. */
+/* Reads the entry with key at -2 and value at -1. */
 static void read_entry(lua_State *L, diagonal *entries)
 {
     const spec_range *range = luaL_testudata(L, -2, SPEC_RANGE);
@@ -220,7 +220,8 @@ static void check_entries(lua_State *L, const diagonal *entries)
         script_refuse(L, 0, "diagonal has no entry; a branch has at least one row");
 }
 
-/* A list is a table that names 1, 2 ...: Lua does not tell { a, b } from { [1] = a, [2] = b }. */
+/* diagonal {...}. A list is a table with keys 1, 2 ...: Lua does not distinguish { a, b } from { [1] = a, [2] = b
+ * }. */
 static int make_diagonal(lua_State *L)
 {
     diagonal entries = {0};
@@ -251,9 +252,9 @@ static int make_diagonal(lua_State *L)
 
 /* ---- dense ---- */
 
-/* One matrix, or one a head. */
+/* The source of one matrix, or of one for each head. */
 typedef struct dense_source {
-    const char *name; /* in messages */
+    const char *name; /* name of the source in messages */
     int list;         /* stack index of the list of matrices; 0: the table at 1 is the only one */
     int heads;        /* entries of the list; 0: none */
 } dense_source;
@@ -270,7 +271,7 @@ static void push_matrix(lua_State *L, const dense_source *source, int head)
                       spec_describe(L, -1));
 }
 
-/* A row is on top of the stack. */
+/* Reads the row on top of the stack into data. */
 static void read_row(lua_State *L, const char *source, int row, int columns, double *data)
 {
     script_charge(L, columns);
@@ -283,7 +284,7 @@ static void read_row(lua_State *L, const char *source, int row, int columns, dou
     }
 }
 
-/* The length of every row of the matrix on top of the stack. */
+/* Checks that all rows of the matrix on top of the stack have the same length, and returns it. */
 static int check_rows(lua_State *L, const char *source, int rows)
 {
     int columns = 0;
@@ -301,7 +302,8 @@ static int check_rows(lua_State *L, const char *source, int rows)
             script_refuse(L, 0, "row %d of %s has %d numbers, but row 1 has %d", row, source, length,
                           columns);
     }
-    if (columns < 1 || columns > HEAD_MAX_WIDTH + 1) /* one more: a constant of coordinates */
+    /* one more than d: the column of constants of a lift's projection */
+    if (columns < 1 || columns > HEAD_MAX_WIDTH + 1)
         script_refuse(L, 0, "%s has rows of %d numbers (allowed are 1..%d)", source, columns, HEAD_MAX_WIDTH);
     return columns;
 }
@@ -317,7 +319,7 @@ static spec_shape measure(lua_State *L, const char *source)
         .kind = FPA_BRANCH_DENSE, .width = (int)rows, .columns = check_rows(L, source, (int)rows)};
 }
 
-/* Each matrix is as large as the first one. */
+/* Checks that all matrices are as large as the first one. */
 static spec_shape measure_all(lua_State *L, const dense_source *source)
 {
     spec_shape first = {0};
@@ -344,7 +346,7 @@ static void read_matrix(lua_State *L, const char *source, spec_branch *branch, d
     }
 }
 
-/* heads = { matrix, ... } of the table at index 1. */
+/* Finds the list in `heads = { matrix, ... }` of the table at index 1. */
 static void find_heads(lua_State *L, dense_source *source)
 {
     static const char *const names[] = {"heads", NULL};
@@ -359,7 +361,7 @@ static void find_heads(lua_State *L, dense_source *source)
     source->heads = (int)lua_rawlen(L, -1);
 }
 
-/* Whether a file had several matrices: a list of tables of tables is on top. */
+/* Whether a file contained several matrices: a list of tables of tables is on top of the stack. */
 static bool is_stack(lua_State *L)
 {
     const int top = lua_gettop(L);
@@ -369,7 +371,7 @@ static bool is_stack(lua_State *L)
     return rows;
 }
 
-/* The list on top becomes { heads = list }. */
+/* Replaces the list on top of the stack by { heads = list }. */
 static void wrap_stack(lua_State *L)
 {
     lua_createtable(L, 0, 1);
@@ -397,7 +399,7 @@ static int make_dense(lua_State *L)
         spec_push_npy(L, source.name);
         if (is_stack(L))
             wrap_stack(L);
-        lua_insert(L, 1); /* the name stays above it, alive */
+        lua_insert(L, 1); /* keeps the name on the stack, so that its text stays valid */
     }
     find_heads(L, &source);
     spec_branch *branch = spec_push_branch(L, measure_all(L, &source));

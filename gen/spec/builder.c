@@ -1,4 +1,4 @@
-/* Memory and matrices of a head that is being made. */
+/* Memory and matrices of a head under construction. */
 #include "builder.h"
 
 #include <math.h>
@@ -14,8 +14,7 @@ void builder_hold(builder *b, int64_t bytes)
 
 void *builder_take(builder *b, size_t count, size_t size)
 {
-    builder_hold(b,
-                 (int64_t)(count * size)); /* far below what would overflow: counts are those of Lua values */
+    builder_hold(b, (int64_t)(count * size)); /* cannot overflow: counts are those of Lua values */
     script_charge(b->L, (int64_t)count);
     void *memory = arena_array(&b->head->memory, count, size);
     if (!memory)
@@ -59,7 +58,7 @@ static spec_undrawn *find_undrawn(const builder *b, int matrix)
     return NULL;
 }
 
-/* Somebody compares their numbers. */
+/* Draws a matrix now, because its numbers are compared with another one's. */
 static void draw_now(builder *b, spec_undrawn *undrawn)
 {
     spec_draw(&undrawn->drawing, b->head->matrices[undrawn->matrix].data);
@@ -79,7 +78,7 @@ static void add_undrawn(builder *b, int matrix, const spec_drawing *drawing)
     b->undrawn[b->undrawn_count++] = (spec_undrawn){matrix, *drawing};
 }
 
-/* A dense branch's numbers, in memory of the head where they are drawn here; NULL: they are the branch's. */
+/* The numbers of a dense branch, drawn into memory of the head; NULL: they are in the branch already. */
 static double *drawn_rows(builder *b, const spec_branch *branch)
 {
     if (!branch->drawing.rows)
@@ -98,7 +97,8 @@ static bool is_alike(builder *b, int m, const fpa_matrix *matrix)
            other->heads == matrix->heads;
 }
 
-/* made: the branch's numbers in memory of the head; NULL: they are to be copied. */
+/* The index of a constant matrix, which is shared with an equal one. made: the branch's numbers, if they are
+ * already in memory of the head; NULL: they are copied from the branch. */
 static int share_constant(builder *b, const spec_branch *branch, double *made)
 {
     fpa_matrix matrix = {.kind = FPA_MATRIX_CONSTANT,
@@ -129,7 +129,8 @@ int builder_constant(builder *b, const spec_branch *branch)
         b, branch, branch->kind == FPA_BRANCH_DIAGONAL ? diagonal_rows(b, branch) : drawn_rows(b, branch));
 }
 
-/* Two drawings of as many numbers are equal if they are one drawing. Until then each row has a 1, so that none is zero, as none will be. */
+/* Matrices that are drawn later are regarded as equal if rows, d and seed are equal. Until they are drawn, each
+ * row contains a 1, so that no check takes it for a row of zeros. */
 int builder_constant_later(builder *b, const spec_branch *branch)
 {
     const spec_drawing *drawing = &branch->drawing;

@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Lua 5.4's own words (ldebug.c), and what is wrong with the value. */
+/* Messages of Lua 5.4 (ldebug.c), and the sentence about the value that replaces each. */
 static const struct {
     const char *attempt, *wrong;
 } operations[] = {
@@ -19,7 +19,7 @@ static const struct {
 
 enum { OPERATIONS = sizeof operations / sizeof *operations };
 
-/* The name that Lua gives in "(local 'x')"; the number of its characters, 0 when it is no variable's or field's. */
+/* The name in "(local 'x')". Returns its length; 0: it is not the name of a variable or field. */
 static int find_name(const char *rest, const char **name)
 {
     static const char letters[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_";

@@ -1,4 +1,4 @@
-/* complaint: what Lua says of an operation on a wrong value, as a sentence about the value. */
+/* complaint: rewrites Lua's messages about operations on wrong values as sentences about the value. */
 #ifndef FPAC_GEN_SPEC_COMPLAINT_H
 #define FPAC_GEN_SPEC_COMPLAINT_H
 

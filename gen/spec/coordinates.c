@@ -1,5 +1,5 @@
-/* coordinates {...}: rows that branches of a lift take, made of projections, a map, a function of the position; and
- * branch:map(relu), which is short for one projection with a map. */
+/* coordinates {...}: rows that are computed by projections, a map and a function of the position, and that
+ * branches of a head with a lift use; and branch:map(relu), short for one projection with a map. */
 #include "value.h"
 
 #include <string.h>
@@ -13,7 +13,7 @@ static const char *const weight_fields[SPEC_WEIGHTS] = {"angle", "phase", "ampli
 
 /* ---- maps ---- */
 
-/* feature_map "relu": the values that the vocabulary calls relu, exp ... */
+/* feature_map "relu": makes the values that the vocabulary calls relu, exp ... */
 static int make_map(lua_State *L)
 {
     const char *name = luaL_checkstring(L, 1);
@@ -27,7 +27,7 @@ static int make_map(lua_State *L)
     return script_refuse(L, 0, "there is no map '%s'", name);
 }
 
-/* The map at the top of the stack, which is popped; the constructor identity is the map that changes nothing. */
+/* Pops the map on top of the stack; the constructor identity stands for the map that changes nothing. */
 static fpa_map check_map(lua_State *L, const char *name)
 {
     const spec_map *value = luaL_testudata(L, -1, SPEC_MAP);
@@ -57,7 +57,7 @@ static bool is_projection(lua_State *L, int index)
     return branch && branch->kind != FPA_BRANCH_COORDINATES;
 }
 
-/* { re, im }, both dense and of one shape. */
+/* Whether the value is a complex factor: { re, im }, both dense and of the same shape. */
 static bool is_pair(lua_State *L, int index)
 {
     bool dense = lua_istable(L, index) && lua_rawlen(L, index) == 2;
@@ -87,7 +87,7 @@ static void check_pair(lua_State *L, int index, int factor)
                       factor, re->width, re->listed, im->width, im->listed);
 }
 
-/* Factor i is on top of the stack; the branch is at index. Pops it. */
+/* Pops factor i from the stack and stores it in the branch at index. */
 static void set_factor(lua_State *L, int index, spec_branch *branch, int i)
 {
     spec_part *part = &branch->part;
@@ -117,7 +117,7 @@ static void set_factor(lua_State *L, int index, spec_branch *branch, int i)
 
 /* ---- weights of the position ---- */
 
-/* A name alone is that of weights given at run time, of each key/value head; pushed. */
+/* Pushes the weight of a field: a name alone stands for trainable weights of each key/value head. */
 static void push_named(lua_State *L, const char *field)
 {
     char name[HEAD_MAX_NAME + 1];
@@ -130,7 +130,7 @@ static void push_named(lua_State *L, const char *field)
     memcpy(branch->name, name, sizeof name);
 }
 
-/* The field, as a branch, becomes user value `at` of the branch at index. */
+/* The field's value becomes user value `at` of the branch at index, as a branch. */
 static void set_weight(lua_State *L, int table, int index, const char *field, int at)
 {
     if (lua_getfield(L, table, field) == LUA_TNIL) {
@@ -180,7 +180,7 @@ static void read_numbers(lua_State *L, int table, spec_part *part)
     part->map[FPA_KEY] = field_map(L, table, "map_k", map);
 }
 
-/* Products of complex numbers are what they are: the rest is of real ones. */
+/* A complex part consists of products alone: maps and other fields are for real parts. */
 static void check_complex(lua_State *L, int table)
 {
     static const char *const real[] = {"map",   "map_q", "map_k", "inner",     "square",
@@ -252,7 +252,7 @@ static int map_branch(lua_State *L)
     return make_coordinates(L);
 }
 
-/* What stands behind a branch's point or colon. */
+/* __index of branches: finds a method by name. */
 static int find_method(lua_State *L)
 {
     if (lua_type(L, 2) != LUA_TSTRING || strcmp(lua_tostring(L, 2), "map") != 0)

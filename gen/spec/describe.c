@@ -1,4 +1,4 @@
-/* Values of a spec in the words of a message. */
+/* Describes values of a spec in messages. */
 #include "value.h"
 
 #include <math.h>
@@ -10,7 +10,7 @@ const char *spec_describe(lua_State *L, int index)
     if (lua_isinteger(L, index))
         return lua_pushfstring(L, "%I", lua_tointeger(L, index));
     if (lua_type(L, index) == LUA_TNUMBER && isnan(lua_tonumber(L, index)))
-        return "nan"; /* not -nan, whatever the machine's sign of it */
+        return "nan"; /* not -nan, which some machines print */
     if (lua_type(L, index) == LUA_TNUMBER)
         return lua_pushfstring(L, "%f", lua_tonumber(L, index));
     if (lua_isboolean(L, index))

@@ -1,4 +1,5 @@
-/* Matrices and hashes drawn from a seed, the same bits on every machine; and what sketches make of hashes. */
+/* Matrices and hashes that are drawn from a seed, with the same bits on every machine, and the spectrum of count
+ * sketches. */
 #include "value.h"
 
 #include <math.h>
@@ -7,14 +8,14 @@
 #include "script.h"
 #include "steady.h"
 
-enum { PRODUCTS = 256 /* that count as an instruction */, MAX_SIZE = HEAD_MAX_COORDINATES };
+enum { PRODUCTS = 256 /* products that count as an instruction */, MAX_SIZE = HEAD_MAX_COORDINATES };
 
 static uint64_t read_seed(lua_State *L, const char *what)
 {
     return (uint64_t)spec_field_whole(L, 1, what, "seed", 0, INT64_MAX, SPEC_REQUIRED);
 }
 
-/* Room for rows x columns numbers, as a Lua value. */
+/* Pushes a Lua value with room for rows x columns doubles. */
 static double *push_room(lua_State *L, int64_t rows, int64_t columns)
 {
     const int64_t bytes = rows * columns * (int64_t)sizeof(double);
@@ -27,7 +28,8 @@ static double *push_room(lua_State *L, int64_t rows, int64_t columns)
 
 /* ---- gaussian, signs ---- */
 
-/* Marsaglia's polar method: a point of the unit disc, its first coordinate stretched. */
+/* A standard normal number by Marsaglia's polar method: the first coordinate of a random point of the unit disc,
+ * scaled. */
 static double draw_normal(uint64_t *state)
 {
     for (;;) {
@@ -49,8 +51,8 @@ static double draw_length(uint64_t *state, int d)
     return sqrt(sum);
 }
 
-/* Rows by d at a time at right angles to each other, each of the length of a vector of its own, so that each by itself
- * is as a row of independent numbers. */
+/* Makes each group of d rows orthogonal. Each row then has the length of an independent random vector, so that by
+ * itself it is distributed as a row of independent numbers. */
 static void make_right_angles(lua_State *L, double *values, int rows, int d, uint64_t *state)
 {
     for (int first = 0; first < rows; first += d) {
@@ -100,8 +102,8 @@ static int make_signs(lua_State *L)
 
 /* ---- hashes ---- */
 
-/* Polynomials of degree k - 1 with random coefficients over the prime 2^31 - 1 are k-wise independent (Wegman and
- * Carter); what is left of the prime makes sizes and signs uneven by at most 2^-17. */
+/* Polynomials of degree k - 1 with random coefficients modulo the prime 2^31 - 1 are k-wise independent (Wegman
+ * and Carter). Since the prime is no multiple of the sizes, sizes and signs are uneven by at most 2^-17. */
 static const uint64_t prime = (UINT64_C(1) << 31) - 1;
 enum { MOST_INDEPENDENT = 4 };
 
@@ -156,7 +158,7 @@ static int make_hashes(lua_State *L)
 
 /* ---- the spectrum of a count sketch ---- */
 
-/* A list of numbers in a field of the table at index 1, pushed as a Lua value of the numbers; *count: how many. */
+/* Pushes the list of numbers in a field of the table at index 1 as a Lua value with the doubles; *count: how many. */
 static const double *push_list(lua_State *L, const char *name, int most, int *count)
 {
     lua_getfield(L, 1, name);
@@ -204,7 +206,7 @@ static int make_spectrum(lua_State *L)
     for (int i = 0; i < rows * columns; i++) {
         double cosine, sine;
         steady_turn((int64_t)frequencies[i / columns] * (int64_t)index[i % columns], size, &cosine, &sine);
-        re[i] = 0 + steady_product(weights[i % columns], cosine); /* no zero is negative */
+        re[i] = 0 + steady_product(weights[i % columns], cosine); /* adding 0 makes -0 to 0 */
         im[i] = 0 - steady_product(weights[i % columns], sine);
     }
     spec_push_rows(L, re, rows, columns);

@@ -1,8 +1,8 @@
-/* Orthogonal matrices, random from a seed, the same bits on every machine.
+/* Orthogonal matrices that are drawn from a seed, with the same bits on every machine.
  *
- * Their numbers take time, a table of many heads most of all: they are drawn when somebody looks at them. A spec's loops do, by the
- * metamethods of a table that is empty until then; dense {...} takes the whole as it is, and its head's numbers are drawn when
- * all of the spec has run and it is known who wants that head. */
+ * Drawing takes time, most of all for a table of many heads, so it is postponed until the numbers are needed. A
+ * spec's loop reads a table that is empty until then: its metamethods draw the matrix. dense {...} takes the
+ * matrix as a whole; it is drawn after the spec has run, and only if the head that has it is wanted. */
 #include "value.h"
 
 #include <math.h>
@@ -19,7 +19,8 @@ static double dot(const double *a, const double *b, int d)
     return sum;
 }
 
-/* Make row r orthogonal to the rows before it and of length 1. Twice is enough (Kahan). */
+/* Makes row r orthogonal to the rows before it, and of length 1. Orthogonalising twice is enough for full accuracy
+ * (Kahan). */
 static void orthogonalize_row(double *rows, int r, int d)
 {
     double *row = rows + (size_t)r * (size_t)d;
@@ -50,9 +51,9 @@ void spec_draw(const spec_drawing *drawing, double *values)
     spec_orthogonalize(values, drawing->rows, drawing->d);
 }
 
-/* ---- tables that are empty until somebody looks ---- */
+/* ---- tables that are empty until they are read ---- */
 
-static const char drawing_field[] = "drawing"; /* of their metatables */
+static const char drawing_field[] = "drawing"; /* field of the metatables of such tables */
 
 bool spec_is_drawing(lua_State *L, int index, spec_drawing *drawing)
 {
@@ -116,12 +117,14 @@ static void push_drawing(lua_State *L, const spec_drawing *drawing)
 }
 
 enum {
-    PRODUCTS = 256, /* that count as an instruction: a largest matrix is 4 million, in some seconds */
-    FEW =
-        64 /* entries: smaller matrices are drawn at once, since two seeds may give equal ones, which count as one matrix */
+    /* products that count as an instruction: the largest matrix counts as 4 million and takes some seconds */
+    PRODUCTS = 256,
+    /* entries; smaller matrices are drawn at once, since two seeds may give equal ones, which have to count as one
+     * matrix */
+    FEW = 64
 };
 
-/* orthogonal { rows =, d =, seed = }: rows that are orthonormal to 1e-15. */
+/* orthogonal { rows =, d =, seed = }: rows that are orthonormal up to 1e-15. */
 static int make_orthogonal(lua_State *L)
 {
     static const char *const names[] = {"rows", "d", "seed", NULL};

@@ -1,4 +1,4 @@
-/* Fields of the tables that constructors take: which there may be, and what they may hold. */
+/* Checks the fields of the tables that constructors take: their names and values. */
 #include "value.h"
 
 #include <math.h>
@@ -7,7 +7,7 @@
 #include "base/nearest.h"
 #include "script.h"
 
-/* "d, dv, terms", pushed. */
+/* Pushes a list of names: "d, dv, terms". */
 static const char *join(lua_State *L, const char *const *names)
 {
     lua_pushstring(L, *names ? *names : "none");
@@ -34,7 +34,7 @@ static void refuse_field(lua_State *L, const char *what, const char *word, const
     script_refuse(L, 0, "%s has no field '%s' (fields: %s)", what, word, all);
 }
 
-/* The key at -2 of a table that is being visited. */
+/* Checks the key at -2 of a table that is being traversed. */
 static void check_key(lua_State *L, int table, const char *what, const char *const *names, bool list)
 {
     lua_Integer length = (lua_Integer)lua_rawlen(L, table);
@@ -162,7 +162,7 @@ void spec_field_name(lua_State *L, int table, const char *what, char name[HEAD_M
 
 enum { MAX_FIELDS = 32 };
 
-/* fields(what, options, name ...): options is a table with no other fields. */
+/* fields(what, options, name ...): checks that options is a table with no other fields. */
 static int check_fields(lua_State *L)
 {
     const char *names[MAX_FIELDS + 1] = {NULL};

@@ -1,5 +1,5 @@
-/* head {...}: the values of a spec become an fpa_head. Here d is known, so here widths and
- * indices are checked; the message names the line of the branch. */
+/* head {...}: makes an fpa_head of a spec's values. Since d is known here, widths and indices are checked here;
+ * messages name the line of the branch. */
 #include "builder.h"
 
 #include <stdlib.h>
@@ -19,10 +19,10 @@ enum {
     MAX_NESTING = 32,
     MAX_NOTES = 64,
     MAX_CHUNK = 65536,
-    BLOCK_UNKNOWN = -1,     /* no list has named its block yet */
-    BLOCK_MIXED = 0,        /* lists of different blocks */
-    ENTRY_WORK = 16,        /* instructions of Lua that take as long as an entry of a list of terms */
-    HEAD_BYTES = 20 * 1024, /* a head without terms: the struct and the first block of its arena */
+    BLOCK_UNKNOWN = -1,     /* no list of terms has a block so far */
+    BLOCK_MIXED = 0,        /* lists of terms have different blocks */
+    ENTRY_WORK = 16,        /* an entry of a list of terms counts as so many instructions */
+    HEAD_BYTES = 20 * 1024, /* bytes of a head without terms: the struct and the first block of its arena */
 };
 
 /* ---- the flat list of terms ---- */
@@ -40,7 +40,7 @@ static int first_line(builder *b, int from)
     return term->line;
 }
 
-/* note = "..." of a list of terms. */
+/* Reads note = "..." of a list of terms. */
 static void read_note(builder *b, int index)
 {
     fpa_head *head = b->head;
@@ -59,7 +59,7 @@ static void read_note(builder *b, int index)
     lua_pop(b->L, 1);
 }
 
-/* What a list says of itself: tspow {...} knows its d and block. */
+/* Reads the d and block that a list of terms has, as made by tspow {...}. */
 static void read_hints(builder *b, int index, int from)
 {
     int d = (int)spec_field_whole(b->L, index, "terms", "d", 1, HEAD_MAX_WIDTH, 0);
@@ -115,7 +115,7 @@ static void check_columns(builder *b, const spec_branch *branch, place at)
                       at.t, branch->listed, b->head->d);
 }
 
-/* Rows 1 .. width of the source. */
+/* Sets the branch's rows to 1 .. width of its source. */
 static void take_all_rows(builder *b, fpa_branch *out, int width)
 {
     out->width = width;
@@ -161,7 +161,7 @@ static void build_plain(builder *b, const spec_branch *branch, fpa_branch *out, 
     }
 }
 
-/* The branch is on top of the stack. */
+/* Makes *out of the branch on top of the stack. */
 static void build_branch(builder *b, fpa_branch *out, place at)
 {
     if (b->head->lift)
@@ -242,7 +242,7 @@ static void read_normalize(builder *b)
         spec_fields(L, table, "normalize", fields, true);
         given |= gives_eps(L, table);
         head->eps = spec_field_float(L, table, "normalize", "eps", head->eps);
-        lua_newtable(L); /* the word under a name, as head {} has it */
+        lua_newtable(L); /* a table that has the word as a named field, as head {...} has it */
         if (lua_rawgeti(L, table, 1) == LUA_TNIL)
             script_refuse(L, 0, "normalize of head is a table without a kind: { \"sum\", eps = 1e-6 }");
         lua_setfield(L, -2, "normalize");
@@ -253,7 +253,7 @@ static void read_normalize(builder *b)
     lua_settop(L, 2);
     if (head->eps < 0)
         script_refuse(L, 0, "eps of head is %f, but it must not be negative", head->eps);
-    /* eps = 0 asks for nothing */
+    /* eps = 0 is allowed with any normaliser */
     if (given && head->eps != 0 && head->normalize != FPA_NORMALIZE_SUM &&
         head->normalize != FPA_NORMALIZE_MAX)
         script_refuse(L, 0, "eps of head is for normalize = \"sum\" or \"max\": leave it out beside \"%s\"",
@@ -354,7 +354,7 @@ void spec_head_open(lua_State *L)
     lua_pop(L, 4);
 }
 
-/* ---- what the file returns ---- */
+/* ---- heads that the file returns ---- */
 
 static void check_new_name(lua_State *L, const fpa_head_list *list, const spec_head *value)
 {
@@ -371,7 +371,7 @@ static void check_new_name(lua_State *L, const fpa_head_list *list, const spec_h
 
 static const char undrawn_key; /* its address is the registry's key of a list of heads */
 
-/* The head at index has numbers that are to be drawn: spec_draw_heads finds it in that list. */
+/* Adds the head at index to the list of heads whose numbers spec_draw_heads will draw. */
 static void keep_undrawn(lua_State *L, int index)
 {
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &undrawn_key) != LUA_TTABLE) {

@@ -1,4 +1,4 @@
-/* layer {...}: heads that one call computes side by side; and what the file returns. */
+/* layer {...}: heads that one call computes side by side; and layers that the file returns. */
 #include "head/layer.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ static const char *const part_fields[] = {"head", "count", NULL};
 
 /* ---- layer { name = ..., heads = { { head = ..., count = ... }, ... } } ---- */
 
-/* Entry i of the list on top: its head becomes user value i + 1 of the layer at index 2. */
+/* Reads entry i of the list on top of the stack: its head becomes user value i + 1 of the layer at index 2. */
 static void read_part(lua_State *L, spec_layer *layer, int i)
 {
     lua_rawgeti(L, -1, i + 1);
@@ -47,7 +47,7 @@ static int make_layer(lua_State *L)
     spec_layer *layer = lua_newuserdatauv(L, sizeof *layer, (int)parts);
     *layer = (spec_layer){.line = script_line(L), .part_count = (int)parts};
     luaL_setmetatable(L, SPEC_LAYER);
-    lua_insert(L, 2); /* the table, the layer, the list */
+    lua_insert(L, 2); /* order on the stack: the table, the layer, the list */
     spec_field_name(L, 1, "layer", layer->name);
     for (int i = 0; i < layer->part_count; i++)
         read_part(L, layer, i);
@@ -82,7 +82,7 @@ static fpa_layer_spec *new_layer(lua_State *L, const spec_layer *value, fpa_head
     list->layers = more;
     fpa_layer_spec *layer = &more[list->layer_count];
     *layer = (fpa_layer_spec){.name = strdup(value->name), .part_count = value->part_count};
-    list->layer_count++; /* the list frees it from here on */
+    list->layer_count++; /* from here on the list frees the layer */
     layer->origin = strdup(spec_origin(L, value->line));
     layer->parts = calloc((size_t)value->part_count, sizeof *layer->parts);
     if (!layer->name || !layer->origin || !layer->parts)
@@ -95,7 +95,8 @@ void spec_take_layer(lua_State *L, int index, fpa_head_list *list)
     const spec_layer *value = lua_touserdata(L, index);
     const fpa_head *heads[LAYER_MAX_PARTS];
     fpa_error error = {0};
-    for (int i = 0; i < value->part_count; i++) { /* heads that nothing else returned are the list's, too */
+    /* heads that the file does not return by themselves are added to the list, too */
+    for (int i = 0; i < value->part_count; i++) {
         lua_getiuservalue(L, index, i + 1);
         spec_take_head(L, lua_gettop(L), list);
         lua_pop(L, 1);

@@ -1,16 +1,17 @@
-/* The lift of a head whose branches do not take q and k themselves (head/lift.h): coordinates {...} become its parts,
- * equal ones one part; what other branches take of q and k passes through, their projections are parts of their own. */
+/* Makes the lift of a head whose branches do not use q and k themselves (head/lift.h). coordinates {...} become
+ * its parts, equal ones one part; coordinates of q and k that other branches select pass through unchanged, and
+ * projections of other branches are parts of their own. */
 #include "builder.h"
 
 #include <string.h>
 
 #include "script.h"
 
-/* ---- walking the terms ---- */
+/* ---- visiting the branches of all terms ---- */
 
 typedef void visitor(builder *b, int branch, place at);
 
-/* branch is a stack index. */
+/* The visitor's `branch` is a stack index. */
 static void each_branch(builder *b, visitor *visit)
 {
     for (int t = 0; t < b->count; t++) {
@@ -60,7 +61,7 @@ static bool equal_parts(const fpa_lift_part *a, const fpa_lift_part *b)
            equal_factors(a, b);
 }
 
-/* The number of the part: an equal one that there is, or this. */
+/* The index of an equal part, if there is one; else the part is added. */
 static int add_part(builder *b, fpa_lift_part part)
 {
     fpa_lift *lift = b->head->lift;
@@ -89,7 +90,7 @@ static fpa_lift_part plain_part(int rows)
 
 /* ---- factors ---- */
 
-/* A factor of the branch `at`, for messages. */
+/* A place for messages: a factor of the branch `at`. */
 typedef struct factor_place {
     int factor;
     place at;
@@ -150,7 +151,7 @@ static void fill_factor(builder *b, const spec_branch *factor, fpa_lift_factor *
     }
 }
 
-/* The value `at` of the branch at index; it stays alive in there. */
+/* User value `at` of the branch at index, which keeps it alive. */
 static const spec_branch *value_of(builder *b, int branch, int at)
 {
     lua_getiuservalue(b->L, branch, at);
@@ -182,7 +183,8 @@ static void fill_factors(builder *b, int branch, fpa_lift_part *part, place at)
 
 /* ---- functions of the position ---- */
 
-/* Positions may be far, so that an angle's last place counts: constant ones are the numbers that kernels have. */
+/* Adds a weight of the position as a constant matrix, rounded to float32: positions may be large, so angles have
+ * to be exactly the numbers that kernels use. */
 static int constant_weight(builder *b, const spec_branch *weight, const char *what)
 {
     return strcmp(what, "angle") == 0 ? builder_constant_rounded(b, weight) : builder_constant(b, weight);
@@ -237,7 +239,7 @@ static int coordinates_part(builder *b, int branch, place at)
     return add_part(b, part);
 }
 
-/* Of a projection that stands in a term itself. */
+/* The part for a projection that is a branch of a term itself. */
 static int projection_part(builder *b, const spec_branch *from, place at)
 {
     fpa_lift_part part = plain_part(factor_rows(b, from));
@@ -249,7 +251,7 @@ static int projection_part(builder *b, const spec_branch *from, place at)
     return add_part(b, part);
 }
 
-/* The part that was made of the branch at this index, or -1; it is an entry of the table of known ones. */
+/* The part that was made from the branch at this index, by the table `known`; -1: none. */
 static int known_part(builder *b, int branch)
 {
     lua_pushvalue(b->L, branch);
@@ -281,9 +283,9 @@ static void collect(builder *b, int branch, place at)
     }
 }
 
-/* ---- parts of no branch ---- */
+/* ---- parts that belong to no single branch ---- */
 
-/* Rows of q and k without a map: the part's factor selects the coordinates that have been marked. */
+/* The part of coordinates that pass through without a map: its factor selects the marked coordinates of q and k. */
 static int pass_through(builder *b)
 {
     int rows = 0;
@@ -309,7 +311,7 @@ static int part_of_ones(builder *b)
     return add_part(b, part);
 }
 
-/* Coordinates of the parts follow each other. */
+/* Numbers the coordinates: those of the parts follow each other. */
 static void number_coordinates(builder *b)
 {
     const fpa_lift *lift = b->head->lift;
@@ -378,7 +380,7 @@ void builder_lift(builder *b)
     check_positions(b);
 }
 
-/* Its width rows from the first one of the part on. */
+/* Makes *out a branch of all coordinates of a part. */
 static void take_part(builder *b, int part, fpa_branch *out)
 {
     out->kind = FPA_BRANCH_COORDINATES;

@@ -1,4 +1,4 @@
-/* Matrices of a spec as tables of rows, which loops can slice: from a .npy file. */
+/* Matrices from .npy files, as Lua tables of rows, which loops can slice. */
 #include "value.h"
 
 #include <stdlib.h>
@@ -14,7 +14,7 @@ void spec_set_folder(lua_State *L, const char *folder)
     lua_rawsetp(L, LUA_REGISTRYINDEX, &folder_key);
 }
 
-/* data is [rows][columns]. */
+/* Pushes data, [rows][columns], as a table of rows. */
 void spec_push_rows(lua_State *L, const double *data, int64_t rows, int64_t columns)
 {
     script_charge(L, rows * columns);
@@ -31,7 +31,7 @@ void spec_push_rows(lua_State *L, const double *data, int64_t rows, int64_t colu
 
 /* ---- .npy ---- */
 
-/* malloc'ed values, owned by a Lua value so that an error frees them. */
+/* Frees malloc'ed values; they belong to a Lua value, so that an error frees them, too. */
 static int free_values(lua_State *L)
 {
     double **values = lua_touserdata(L, 1);
@@ -51,7 +51,7 @@ static double **push_owner(lua_State *L)
     return values;
 }
 
-/* The path of a file that the spec names, pushed. */
+/* Pushes the path of a file that the spec names. */
 static const char *push_path(lua_State *L, const char *name)
 {
     if (lua_rawgetp(L, LUA_REGISTRYINDEX, &folder_key) != LUA_TSTRING)
@@ -61,9 +61,9 @@ static const char *push_path(lua_State *L, const char *name)
     return lua_pushfstring(L, "%s/%s", lua_tostring(L, -1), name);
 }
 
-enum { NUMBER_BYTES = 8 + 16 }; /* as it is read, and in a table of Lua's */
+enum { NUMBER_BYTES = 8 + 16 }; /* bytes of a number: as a double, and in a Lua table */
 
-/* A table of rows, or a list of such tables. */
+/* Pushes a table of rows, or a list of such tables. */
 static void push_matrices(lua_State *L, const npy_matrices *read)
 {
     if (!read->several) {

@@ -1,5 +1,5 @@
-/* Exact numbers of a spec: rationals and square roots of them. sqrt2 enters a head as the
- * kernel weight 2 and never as 1.41421356. */
+/* Exact numbers of a spec: rationals and their square roots. sqrt2 enters a head as the kernel weight 2, never as
+ * 1.41421356. */
 #include "value.h"
 
 #include <math.h>
@@ -17,7 +17,8 @@ arena *spec_numbers(lua_State *L)
     return memory;
 }
 
-/* Long numbers count as the instructions that they take the time of. */
+/* Raises an error if the number has no value. Long numbers count as instructions, according to the time that they
+ * take. */
 fpa_number spec_checked(lua_State *L, fpa_number number)
 {
     fpa_error error = {0};
@@ -44,7 +45,7 @@ static spec_exact rational(fpa_number value)
     return (spec_exact){.value = value};
 }
 
-/* The root of a square: 4/9 gives the rational 2/3, 2 stays a root. */
+/* The square root: of 4/9 the rational 2/3; of 2 it remains a root. */
 static spec_exact root_of(lua_State *L, fpa_number square, bool negative)
 {
     arena *memory = spec_numbers(L);
@@ -147,7 +148,7 @@ static int make_ratio(lua_State *L)
     return push_exact(L, rational(number_div(spec_numbers(L), p.value, q.value)));
 }
 
-/* tonumber(x): of an exact number the nearest double, of others what Lua's says. */
+/* tonumber(x): the nearest double of an exact number; else Lua's own tonumber. */
 static int make_number(lua_State *L)
 {
     double number;
@@ -155,7 +156,7 @@ static int make_number(lua_State *L)
         lua_pushnumber(L, number);
         return 1;
     }
-    lua_getglobal(L, "tonumber"); /* of Lua's globals, which the sandbox does not show */
+    lua_getglobal(L, "tonumber"); /* Lua's own function, which is not in the sandbox's vocabulary */
     lua_insert(L, 1);
     lua_call(L, lua_gettop(L) - 1, 1);
     return 1;
@@ -229,7 +230,7 @@ static int negate(lua_State *L)
     return push_exact(L, product(L, check_exact(L, 1, "-"), rational(number_int(-1))));
 }
 
-/* Sums of roots leave the numbers that are kept exact. */
+/* Raises an error unless a and b are rational: sums of roots are not represented. */
 static void check_rationals(lua_State *L, spec_exact *a, spec_exact *b)
 {
     check_both(L, a, b);
@@ -265,7 +266,7 @@ static int raise_power(lua_State *L)
     return push_exact(L, exponent < 0 ? reciprocal(L, result) : result);
 }
 
-/* -1, 0 or 1; roots by their squares. */
+/* Returns -1, 0 or 1; roots are compared by their squares. */
 static int compare(lua_State *L)
 {
     spec_exact a, b;
@@ -300,7 +301,7 @@ static int is_not_greater(lua_State *L)
     return 1;
 }
 
-/* text .. number: as messages have it. */
+/* text .. number: the number as in messages. */
 static int concatenate(lua_State *L)
 {
     lua_settop(L, 2);
@@ -326,7 +327,7 @@ static int free_numbers(lua_State *L)
     return 0;
 }
 
-/* A Lua value, so that an error frees it too. */
+/* The arena of numbers is a Lua value, so that an error frees it. */
 static void open_numbers(lua_State *L)
 {
     arena *memory = lua_newuserdatauv(L, sizeof *memory, 0);

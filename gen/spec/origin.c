@@ -1,4 +1,4 @@
-/* origin: the file and line that a head or a layer is from. */
+/* origin: the file and line where a head or a layer is defined. */
 #include "value.h"
 
 static const char file_key; /* its address is the registry's key */

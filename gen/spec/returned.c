@@ -1,8 +1,8 @@
-/* returned: what a spec's file returns, heads and layers, or lists of them. */
+/* returned: the values that a spec's file returns: heads and layers, or lists of them. */
 #include "script.h"
 #include "value.h"
 
-/* line is the one to blame when the file does not return what it should. */
+/* line: the line that messages name if the value is neither a head nor a layer. */
 static void take_value(lua_State *L, int index, int line, fpa_head_list *list)
 {
     spec_head *value = luaL_testudata(L, index, SPEC_HEAD);
@@ -19,7 +19,7 @@ static void take_value(lua_State *L, int index, int line, fpa_head_list *list)
     spec_take_head(L, index, list);
 }
 
-/* A returned list has entries 1, 2, 3 ... and nothing else. */
+/* Checks that a returned list has entries 1, 2, 3 ... and nothing else. */
 static void check_list(lua_State *L, int index, int line)
 {
     lua_Unsigned entries = 0;

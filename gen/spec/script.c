@@ -12,28 +12,28 @@
 #include "base/nearest.h"
 
 enum {
-    STEP = 1000,                     /* instructions between two looks at the clock */
-    COLLECT_HELD = 32 * 1024 * 1024, /* bytes */
+    STEP = 1000,                     /* instructions between two checks of the clock */
+    COLLECT_HELD = 32 * 1024 * 1024, /* bytes held outside of Lua from which on garbage is collected */
 };
 
-/* Names of the two chunks in Lua's own messages, which keep only 60 bytes of a name; the
- * user's file gets its full name back when the message leaves the script. */
+/* Names of the two chunks in Lua's own messages, which are cut to 60 bytes; the user's file gets its full name
+ * when the message leaves the script. */
 static const char user_chunk[] = "=spec", prelude_chunk[] = "=prelude";
 
 struct fpa_script {
     lua_State *L;
     const char *file;     /* the user's file, for messages */
-    size_t memory;        /* bytes that Lua holds, and that are held for its values */
-    int64_t held;         /* the latter part */
-    int64_t collect_at;   /* held bytes at which garbage is looked for */
-    double deadline;      /* by clock_seconds */
-    int seconds;          /* from the start to there */
-    bool refused;         /* the last allocation that failed met the limit, not the machine's end */
-    int64_t instructions; /* run so far, */
-    int64_t look_at;      /* so many when the clock is looked at next */
-    int last_line;        /* a line of the user's that was seen lately */
-    fpa_status code;      /* of the error being raised */
-    int line;             /* of the error being raised; 0: not known yet */
+    size_t memory;        /* bytes that Lua has allocated, and that are held outside for its values */
+    int64_t held;         /* of these, bytes held outside of Lua */
+    int64_t collect_at;   /* held bytes at which garbage is collected next */
+    double deadline;      /* time at which the script is stopped (clock_seconds) */
+    int seconds;          /* the time limit in seconds */
+    bool refused;         /* the last allocation failed because of the limit, not because memory was out */
+    int64_t instructions; /* instructions executed so far */
+    int64_t look_at;      /* number of instructions at which the clock is checked next */
+    int last_line;        /* a line of the user's file that was executed recently */
+    fpa_status code;      /* status of the error that is being raised */
+    int line;             /* line of that error; 0: not known yet */
     char message[sizeof((fpa_error *)0)->message];
 };
 
@@ -55,8 +55,8 @@ int script_line(lua_State *L)
 
 /* ---- limits ---- */
 
-/* A new object was refused: the stack is intact now and gone when Lua reports the failure, so the
- * line is taken here. Not while a block grows: that may be the stack itself. */
+/* An allocation is refused. The user's line is read here, since the stack no longer exists when Lua reports the
+ * failure; but only for a new object: a block that grows may be the stack itself. */
 static void *refuse_memory(fpa_script *script, bool new_object)
 {
     script->refused = true;
@@ -69,7 +69,7 @@ static void *allocate(void *owner, void *block, size_t old_size, size_t size)
 {
     fpa_script *script = owner;
     if (!block)
-        old_size = 0; /* Lua passes the kind of the object instead */
+        old_size = 0; /* for a new block Lua passes the kind of object in its place */
     if (size == 0) {
         free(block);
         script->memory -= old_size;
@@ -87,7 +87,7 @@ static void *allocate(void *owner, void *block, size_t old_size, size_t size)
     return moved;
 }
 
-/* Whole seconds from 1 on; anything else is the usual limit. */
+/* The time limit: FPA_SPEC_SECONDS if that is a whole number from 1 on, else SCRIPT_SECONDS. */
 static int limit_of_seconds(void)
 {
     const char *text = getenv("FPA_SPEC_SECONDS");
@@ -120,7 +120,7 @@ int64_t script_room(lua_State *L)
     return script->memory > SCRIPT_MEMORY ? 0 : (int64_t)(SCRIPT_MEMORY - script->memory);
 }
 
-/* Lua does not see these bytes, and would keep their garbage for long. */
+/* Collects garbage: Lua does not count the bytes held outside, and would collect too late. */
 static void collect(lua_State *L, fpa_script *script)
 {
     lua_gc(L, LUA_GCCOLLECT, 0);
@@ -156,7 +156,7 @@ int script_raise(lua_State *L, fpa_status code, int line, const char *format, ..
     lua_pushvfstring(L, format, arguments);
     va_end(arguments);
     lua_error(L);
-    __builtin_unreachable(); /* lua_error does not come back */
+    __builtin_unreachable(); /* lua_error does not return */
 }
 
 int script_no_memory(lua_State *L)
@@ -164,8 +164,8 @@ int script_no_memory(lua_State *L)
     script_raise(L, FPA_NO_MEMORY, 0, "out of memory");
 }
 
-/* Past the "spec:7: " or "prelude:7: " that Lua puts before its own messages. *line is its
- * number, 0 when there is none or it is the prelude's. */
+/* The message after the "spec:7: " or "prelude:7: " that Lua puts before its own messages. *line is the number; 0:
+ * there is none, or it is the prelude's. */
 static const char *skip_position(const char *message, int *line)
 {
     char chunk[8], space;
@@ -180,7 +180,7 @@ static const char *skip_position(const char *message, int *line)
     return message + length;
 }
 
-/* Message handler: keep the message before the stack that tells its line is gone. */
+/* Message handler: keeps the message while the stack, which knows its line, still exists. */
 static int keep_message(lua_State *L)
 {
     fpa_script *script = script_of(L);
@@ -204,7 +204,7 @@ static fpa_status report(const fpa_script *script, fpa_status code, int line, co
     if (line)
         snprintf(number, sizeof number, ":%d", line);
     room = sizeof where - 4 - strlen(number);
-    if (length > room) /* the end of a long path tells more, and the line is kept */
+    if (length > room) /* of a long path the end is kept, which says more, and the line */
         snprintf(where, sizeof where, "...%s%s", script->file + length - room, number);
     else
         snprintf(where, sizeof where, "%s%s", script->file, number);
@@ -276,7 +276,7 @@ static const char *const allowed_base[] = {"ipairs", "select", "tonumber", "type
 static const char *const allowed_math[] = {"abs", "ceil", "floor",     "huge", "max",
                                            "min", "pi",   "tointeger", "type", NULL};
 
-/* What is left out on purpose, and what to do without it. */
+/* Functions of Lua that the sandbox omits, and what to use instead. */
 static const struct {
     const char *name, *remedy;
 } absent[] = {
@@ -298,8 +298,8 @@ static const struct {
     {"setmetatable", "plain tables and functions are enough"},
 };
 
-/* The vocabulary's name nearest to word; of equally near ones the first in the alphabet, since
- * lua_next has no order. vocabulary is a stack index. The text is the vocabulary's. */
+/* The vocabulary's name nearest to word, or the alphabetically first of several, since lua_next has no order.
+ * vocabulary is a stack index. The text belongs to the vocabulary. */
 static const char *nearest_global(lua_State *L, int vocabulary, const char *word)
 {
     const char *nearest = NULL;
@@ -333,7 +333,7 @@ static int find_global(lua_State *L)
     return script_refuse(L, 0, "'%s' is not defined (`fpac prelude` shows the vocabulary)", name);
 }
 
-/* error and assert name the user's line, also when the prelude calls them. */
+/* error and assert, which name the user's line even if the prelude calls them. */
 static int raise_error(lua_State *L)
 {
     if (lua_type(L, 1) != LUA_TSTRING)
@@ -377,7 +377,7 @@ static void allow_lua(lua_State *L, int vocabulary)
     lua_pop(L, 1);
 }
 
-/* Load text with the table at index globals as its _ENV. Syntax errors name their line. */
+/* Loads text with the table at index `globals` as its _ENV. Syntax errors name their line. */
 static void load_chunk(lua_State *L, const char *text, size_t size, const char *chunk, int globals)
 {
     int status = luaL_loadbufferx(L, text, size, chunk, "t");
@@ -392,8 +392,8 @@ static void load_chunk(lua_State *L, const char *text, size_t size, const char *
     lua_setupvalue(L, -2, 1);
 }
 
-/* A call to a function of the prelude, upvalue 1. A C function between it and the user's
- * `return tspow {...}` keeps the user's frame, and so his line, on the stack. */
+/* Calls the prelude's function in upvalue 1. `return tspow {...}` of the user is a tail call; with a C function in
+ * between, the user's frame, and so the line, remains on the stack. */
 static int call_prelude(lua_State *L)
 {
     lua_pushvalue(L, lua_upvalueindex(1));
@@ -402,7 +402,7 @@ static int call_prelude(lua_State *L)
     return lua_gettop(L);
 }
 
-/* Assigning to existing fields is allowed while lua_next runs. */
+/* Wraps the prelude's functions by call_prelude. Lua allows assignments to existing fields during lua_next. */
 static void wrap_functions(lua_State *L, int vocabulary)
 {
     for (lua_pushnil(L); lua_next(L, vocabulary);) {

@@ -20,8 +20,8 @@ const char *const *spec_preludes(void)
 
 /* ---- the text ---- */
 
-/* Bytes of the UTF-8 character at text, 0 when there is none. Overlong forms and surrogates
- * are let through: Lua keeps strings as bytes, this only tells text from other files. */
+/* The bytes of the UTF-8 character at text; 0: there is none. Overlong forms and surrogates are accepted, since
+ * Lua's strings are bytes: the check only distinguishes text from other files. */
 static size_t character_size(const unsigned char *text, size_t left)
 {
     size_t size = text[0] < 0x80 ? 1 : text[0] < 0xc2 ? 0 : text[0] < 0xe0 ? 2 : text[0] < 0xf0 ? 3 : 4;
@@ -41,7 +41,7 @@ static bool is_blank(const char *text, size_t size)
     return size == 0;
 }
 
-/* The number of the line at text + at. */
+/* The line number of the byte text[at]. */
 static int line_at(const char *text, size_t at)
 {
     int line = 1;
@@ -50,7 +50,7 @@ static int line_at(const char *text, size_t at)
     return line;
 }
 
-/* The number of the last line that is not blank. */
+/* The line number of the last line that is not blank. */
 static int last_line(const char *text, size_t size)
 {
     while (size && is_blank(text + size - 1, 1))
@@ -85,7 +85,7 @@ static fpa_status fail_file(const char *path, const char *what, fpa_error *error
     return errno == ENOMEM ? fail_memory(error) : fail(error, FPA_IO, path, "%s: %s", what, strerror(errno));
 }
 
-/* The rest of file, malloc'ed, with a NUL behind it. */
+/* The rest of the file, malloc'ed, with a terminating NUL. */
 static fpa_status read_all(FILE *file, const char *path, char **text, size_t *size, fpa_error *error)
 {
     size_t capacity = 64 * 1024, used = 0;
@@ -125,7 +125,7 @@ typedef struct load {
     fpa_head_list *list;
 } load;
 
-/* Every function that a spec may call, and the prelude's. */
+/* Defines every function that a spec may call, those of the prelude included. */
 static void open_vocabulary(lua_State *L)
 {
     static const luaL_Reg *const files[] = {
@@ -144,7 +144,7 @@ static void open_vocabulary(lua_State *L)
     script_vocabulary(L, functions, spec_preludes());
 }
 
-/* The head of that name; -1: there is none, or nothing was asked for. */
+/* The index of the head of that name; -1: there is none, or `wanted` is NULL. */
 static int place_of(const fpa_head_list *list, const char *wanted)
 {
     for (int h = 0; wanted && h < list->count; h++)
@@ -201,7 +201,7 @@ fpa_status spec_load_text(const char *name, const char *folder, const char *text
     return spec_load_text_head(name, folder, text, size, NULL, list, error);
 }
 
-/* The folder of a path: "." when it names none. malloc'ed; NULL: no memory. */
+/* The folder of a path, "." if it has none; malloc'ed. NULL: no memory. */
 static char *folder_of(const char *path)
 {
     const char *slash = strrchr(path, '/');

@@ -1,4 +1,4 @@
-/* Terms: weight * product of branches; and their lists, scaled. */
+/* term {...}: weight * product of branches; and scaled(weight, terms). */
 #include "value.h"
 
 #include "script.h"
@@ -13,7 +13,7 @@ static spec_term *push_term(lua_State *L, int line, int branch_count, fpa_number
     return term;
 }
 
-/* The weight at index, a rational number of either sign. */
+/* The weight at index, a rational number of any sign. */
 static fpa_number check_weight(lua_State *L, int index)
 {
     spec_exact weight = {0};
@@ -25,7 +25,7 @@ static fpa_number check_weight(lua_State *L, int index)
     return weight.value;
 }
 
-/* Entry i of the table at index 1 becomes user value i of the term on top. */
+/* Makes entry i of the table at index 1 user value i of the term on top of the stack. */
 static void set_branch(lua_State *L, int i)
 {
     lua_rawgeti(L, 1, i);
@@ -56,7 +56,7 @@ static int make_term(lua_State *L)
     return 1;
 }
 
-/* The term at index with its weight times weight, pushed; it keeps its line. */
+/* Pushes a copy of the term at index with its weight multiplied by `weight`; it keeps its line. */
 static void push_scaled_term(lua_State *L, int index, fpa_number weight)
 {
     const spec_term *term = lua_touserdata(L, index);
@@ -70,7 +70,7 @@ static void push_scaled_term(lua_State *L, int index, fpa_number weight)
 
 enum { MAX_NESTING = 32 };
 
-/* The term or list at index, scaled and pushed; a list keeps its d and block. */
+/* Pushes a scaled copy of the term or list at index; a list keeps its d and block. */
 static void push_scaled(lua_State *L, int index, fpa_number weight, int depth)
 {
     if (luaL_testudata(L, index, SPEC_TERM)) {
