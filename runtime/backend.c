@@ -5,7 +5,7 @@
 
 static const fpa_backend *const backends[] = {&backend_c, &backend_cuda};
 
-/* "sm_80" is short for "cuda:sm_80". */
+/* The back end of a target's name; "sm_80" is short for "cuda:sm_80". */
 const fpa_backend *backend_find(const char *target)
 {
     const fpa_target *known = target_find(target);
@@ -17,7 +17,7 @@ const fpa_backend *backend_find(const char *target)
     return NULL;
 }
 
-/* "c:sse2, c:avx2, ...": of one back end, or of all (NULL). */
+/* Lists targets, of one back end or of all (NULL): "c:sse2, c:avx2, ...". */
 static void list_targets(const fpa_backend *backend, char *text, size_t size)
 {
     size_t used = 0;
@@ -27,7 +27,7 @@ static void list_targets(const fpa_backend *backend, char *text, size_t size)
             used += (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", target_at(i)->name);
 }
 
-/* A back end's own name stands for what suits this machine, which for a GPU only its driver knows. */
+/* A back end's own name stands for the target that suits this machine; for a GPU only the driver knows it. */
 static fpa_status choose_here(const fpa_backend *backend, const fpa_target **target, fpa_error *error)
 {
     char names[256];
@@ -61,5 +61,5 @@ fpa_status backend_choose(const fpa_options *options, const char *name, const fp
     *backend = backend_find(name);
     if (*backend && (target_find(name) || strcmp((*backend)->name, name) == 0))
         return (*backend)->choose(options, name, target, error);
-    return backend_target(name, backend, target, error); /* which says what there is */
+    return backend_target(name, backend, target, error); /* whose error lists the targets */
 }

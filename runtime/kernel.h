@@ -9,16 +9,17 @@ struct fpa_kernel {
     fpa_head *head; /* as written */
     fpa_facts facts;
     fpa_module module;
-    fpa_module backward; /* of gradients; without a back end: opened without them */
+    fpa_module backward; /* the module of gradients; backend NULL: the kernel was opened without gradients */
     fpa_facts backward_facts;
-    fpa_kernel *passes
-        [PASSES]; /* whose forward passes are gradients, beside `backward`'s kernels; NULL: none, or its own */
+    /* kernels whose forward passes are gradients, in addition to `backward`; NULL: none, or the kernel's own
+     * module */
+    fpa_kernel *passes[PASSES];
     char backward_verdict[512];
-    fpa_verdict verdict;       /* figures are those of this process; of a stored verdict only the text */
-    const char **weight_names; /* [description.weight_count], texts of the head */
+    fpa_verdict verdict;       /* the verdict's text; figures are set only if it was found in this process */
+    const char **weight_names; /* [description.weight_count]; the texts belong to the head */
     fpa_weight_shape *weight_shapes; /* [description.weight_count] */
     const char **weight_kinds;       /* [description.weight_count] */
-    fpa_description description;     /* its texts are the head's, the facts' and the verdict's */
+    fpa_description description;     /* its texts belong to head, facts and verdict */
 };
 
 /* Unload the module and free everything. NULL is fine. */

@@ -1,4 +1,4 @@
-/* log: lines about what is compiled, chosen and cached, for a caller whose options name a log. */
+/* log: lines about compilations, choices and the cache, for a caller whose options have a log. */
 #ifndef FPAC_RUNTIME_LOG_H
 #define FPAC_RUNTIME_LOG_H
 

@@ -1,7 +1,7 @@
-/* together: launches of several modules of one back end as one call, as of a layer's heads.
+/* together: launches of several modules of one back end as one call, such as those of a layer's heads.
  *
- * Given: parts, each a module's launch that was checked; nothing that one writes is another's. Gives: their results,
- * bit for bit those of the launches by themselves. A back end without a row (backend.h) has no layers. */
+ * Given: parts, each a launch of a module, already checked; no part writes data of another one. Gives: their
+ * results, with the same bits as separate launches. A back end without this table (backend.h) has no layers. */
 #ifndef FPAC_RUNTIME_TOGETHER_H
 #define FPAC_RUNTIME_TOGETHER_H
 
@@ -12,23 +12,24 @@ enum { MOST_PARTS = 64 };
 typedef struct fpa_part {
     const fpa_module *module;
     int form;
-    struct fpa_launch launch; /* its workspace is set by forward */
-    double work;              /* operations of one head of one sequence */
-    bool chosen;              /* by the module's choose: */
-    fpa_candidate fastest;    /* how it is carried out */
+    struct fpa_launch launch; /* `forward` sets its workspace */
+    double work;              /* operations for one head of one sequence */
+    bool chosen;              /* `fastest` is set, by the module's choose */
+    fpa_candidate fastest;    /* the candidate for this launch */
 } fpa_part;
 
 typedef struct fpa_together {
-    /* What calls of parts of these modules, which outlive it, need of the device: made once. */
+    /* open makes once what calls on these modules need of the device (*handle); the modules must outlive it. */
     fpa_status (*open)(const fpa_module *const *modules, int count, void **handle, fpa_error *error);
     void (*close)(void *handle);
     size_t (*workspace)(const fpa_part *parts, int count);
-    /* As fpa_module's forward: allocates nothing, waits for nothing on a device. Sets the parts' workspaces. */
+    /* As fpa_module's forward, for all parts: it sets their workspaces, allocates nothing, and does not wait for a
+     * device. */
     fpa_status (*forward)(void *handle, fpa_part *parts, int count, void *workspace, size_t size,
                           void *stream, fpa_error *error);
 } fpa_together;
 
-/* Numbers of the parts, those with the most work first; of as much in their order. */
+/* order: the indices of the parts, in order of decreasing work; equal ones in their given order. */
 static inline void together_order(const double *work, int count, int order[MOST_PARTS])
 {
     for (int i = 0; i < count; i++) {

@@ -1,4 +1,4 @@
-/* backward: fpa_backward: a caller's tensors of gradients, checked, as the launch that emitted code takes. */
+/* backward: fpa_backward checks a caller's tensors of gradients and makes a launch of them. */
 #include <stdio.h>
 #include <string.h>
 
@@ -7,8 +7,8 @@
 #include "tensors.h"
 #include "view.h"
 
-/* Tensors beside the matrices: operands, which are checked as a forward pass's are, then gradients that are read, then
- * those that are written; what operands have beside. */
+/* Tensors other than matrices: operands, which are checked as in a forward pass; gradients that are read;
+ * gradients that are written; then further operands. */
 enum {
     Q,
     K,
@@ -53,13 +53,14 @@ const tensor_row gradient_rows[GRADIENT_ROWS] = {
 };
 #undef ROW
 
-/* One call while it is checked. */
+/* A call while it is checked. */
 typedef struct call {
     const fpa_kernel *kernel;
     const fpa_gradient_tensors *tensors;
     bool with_data;
-    struct fpa_backward_launch launch; /* its forward part was checked */
-    fpa_view *views; /* [count_of]: of the rows, matrices, and their gradients; tensor NULL: not given */
+    struct fpa_backward_launch launch; /* the forward part has been checked */
+    /* [count_of]: views of the rows' tensors, of the matrices, and of their gradients; tensor NULL: not given */
+    fpa_view *views;
     fpa_checks checks;
 } call;
 
@@ -79,7 +80,8 @@ static DLDevice device_of(const call *c)
     return (DLDevice){(DLDeviceType)c->kernel->module.backend->device_type, c->kernel->module.device};
 }
 
-/* Lengths of the axes that a tensor of a row has to have, and their number; *contiguous: the first axis from which on it is in C order. */
+/* The axes that a tensor of a row must have: sets shape and returns their number. *contiguous: the axis from which
+ * on the tensor must be in C order. */
 static int shape_of(const call *c, tensor_axes axes, const DLTensor *tensor, int64_t count, int64_t shape[4],
                     int *contiguous)
 {
@@ -87,7 +89,7 @@ static int shape_of(const call *c, tensor_axes axes, const DLTensor *tensor, int
     const fpa_head *head = c->kernel->head;
     const fpa_facts *facts = &c->kernel->facts;
     const bool queries = axes == AXES_QUERIES || axes == AXES_OUTPUTS || axes == AXES_QUERY_NUMBERS;
-    if (axes == AXES_STATES) { /* [B, H, N], or [B, H, D, dv] when there is no z behind S */
+    if (axes == AXES_STATES) { /* [B, H, N], or [B, H, D, dv] if there is no z after S */
         const bool matrix = tensor->ndim == 4 && head->normalize == FPA_NORMALIZE_NONE;
         const int64_t its[] = {count, f->heads, matrix ? facts->features : facts->state_elements, head->dv};
         memcpy(shape, its, sizeof its);
@@ -102,7 +104,7 @@ static int shape_of(const call *c, tensor_axes axes, const DLTensor *tensor, int
     return axes <= AXES_OUTPUTS ? 4 : 3;
 }
 
-/* Everything about one tensor by itself. What operands have beside was looked at with these. */
+/* Checks one tensor by itself. cu_seqlens, indices, positions and masks have been checked with the operands. */
 static void look(call *c, int i)
 {
     const tensor_row *row = &gradient_rows[i];
@@ -134,7 +136,7 @@ static void look(call *c, int i)
         view_distinct(&c->checks, view);
 }
 
-/* Run-time matrix number i, or its gradient. */
+/* Checks run-time matrix i, or its gradient. */
 static void look_at_matrix(call *c, int i, bool gradient, char name[HEAD_MAX_NAME + 48])
 {
     const fpa_gradient_tensors *t = c->tensors;
@@ -168,7 +170,7 @@ static void look_at_matrix(call *c, int i, bool gradient, char name[HEAD_MAX_NAM
         view_distinct(&c->checks, view);
 }
 
-/* An output shares no memory with any other tensor. */
+/* Checks that an output shares no memory with any other tensor. */
 static void check_apart(call *c, const fpa_view *output)
 {
     for (int i = 0; i < count_of(c->kernel); i++)
@@ -176,7 +178,7 @@ static void check_apart(call *c, const fpa_view *output)
             view_apart(&c->checks, output, &c->views[i]);
 }
 
-/* names: room for those of matrices and their gradients. */
+/* Checks all tensors. names: room for the names of matrices and their gradients. */
 static void check_tensors(call *c, char (*names)[HEAD_MAX_NAME + 48])
 {
     const int count = c->kernel->description.weight_count;
@@ -189,7 +191,7 @@ static void check_tensors(call *c, char (*names)[HEAD_MAX_NAME + 48])
             check_apart(c, &c->views[i]);
 }
 
-/* What cannot be missing, and what cannot be wanted. */
+/* Checks that required tensors are given, and that no impossible gradient is wanted. */
 static void check_given(call *c)
 {
     const fpa_gradient_tensors *t = c->tensors;
@@ -205,7 +207,7 @@ static void check_given(call *c)
                     "is NULL, but %s is normalised: give fpa_forward a den, and it here", head->name);
 }
 
-/* Address and strides of a tensor that was checked; NULL: not given. */
+/* The address of a checked tensor, and its strides; NULL: it is not given. */
 static void *place(const call *c, int i, int64_t *stride, size_t axes)
 {
     memcpy(stride, c->views[i].stride, axes * sizeof *stride);
@@ -264,7 +266,7 @@ static void check_operands(call *c, const float **weights)
                                      &c->launch.forward, c->checks.error);
 }
 
-/* No head, and so nothing to write but gradients of matrices, which are zero then. */
+/* No batch entry or no head: nothing is written except gradients of matrices, which are then zero. */
 static bool is_empty(const call *c)
 {
     return c->launch.forward.batch == 0 || c->launch.forward.heads == 0;
@@ -283,7 +285,7 @@ typedef struct memory {
     size_t size;
 } memory;
 
-/* A call as it is asked for: its workspace's size, or with `workspace` its gradients. */
+/* Computes the workspace's size or, if `workspace` is given, the gradients. */
 static fpa_status run(const fpa_kernel *kernel, fpa_form form, const fpa_gradient_tensors *tensors,
                       const memory *workspace, size_t *needed, fpa_error *error)
 {

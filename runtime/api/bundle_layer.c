@@ -1,10 +1,11 @@
-/* bundle_layer: a layer of a bundle's folder, with a kernel of each of its heads. Uses neither the generator nor a compiler. */
+/* bundle_layer: opens a layer of a bundle's folder, with a kernel for each of its heads. It uses neither the
+ * generator nor a compiler. */
 #include "layer.h"
 #include "runtime/store/bundle_choice.h"
 
 #include <string.h>
 
-/* Kernels of a layer's parts; equal heads have one, which is in `owned` once. */
+/* The kernels of a layer's parts; equal heads share a kernel, which is in `owned` once. */
 typedef struct parts {
     fpa_kernel *kernel[LAYER_MAX_PARTS], *owned[LAYER_MAX_PARTS];
     int heads[LAYER_MAX_PARTS];
@@ -40,7 +41,7 @@ static fpa_status open_chosen(const char *folder, const fpa_bundle_layer *layer,
 {
     fpa_options its = options ? *options : (fpa_options){0};
     parts p = {0};
-    its.target = target->name; /* of all heads */
+    its.target = target->name; /* the same target for all heads */
     fpa_status status = open_parts(folder, layer, &its, &p, error);
     if (!status)
         status = layer_join(layer->name, (const fpa_kernel *const *)p.kernel, p.heads, layer->part_count,

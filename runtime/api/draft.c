@@ -1,4 +1,4 @@
-/* draft: several tokens a step, of which a state takes some in (fpa_draft). */
+/* draft: several tokens in one step, of which some are added to the state (fpa_draft). */
 #include "base/dtype.h"
 #include "runtime/kernel.h"
 #include "sequences.h"
@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A call in its two halves: queries with their own keys, and keys that may be accepted. */
+/* A call, as two launches: queries with their own keys, and keys that may be accepted. */
 typedef struct draft {
     const fpa_kernel *kernel;
     fpa_tensors queries, keys;
@@ -53,7 +53,7 @@ static fpa_status check_call(const fpa_tensors *tensors, const fpa_accepted *acc
     return FPA_OK;
 }
 
-/* The state goes out with the accepted keys, the queries read it. */
+/* Divides a call into its two launches: the one of accepted keys writes the state that the queries read. */
 static void divide(draft *d, const fpa_tensors *tensors, const fpa_accepted *accepted)
 {
     d->queries = *tensors;
@@ -82,7 +82,7 @@ static fpa_status check_length(const struct fpa_launch *launch, const char *name
                 (long long)launch->length, FPA_DRAFT_TOKENS);
 }
 
-/* The message of a half names its k and v as the caller does. */
+/* Errors of the launch of keys name k and v as the caller's `accepted` does. */
 static fpa_status of_accepted(fpa_status status, fpa_error *error)
 {
     char name[sizeof error->where];
@@ -144,7 +144,7 @@ static fpa_status check_queries(draft *d, tensors_mode mode, DLDevice device, co
     return status;
 }
 
-/* Both halves are of the same sequences and heads, and neither writes what the other one takes. */
+/* Checks that both launches have the same sequences and heads, and that neither writes what the other one reads. */
 static fpa_status check_halves(const draft *d, tensors_mode mode, fpa_error *error)
 {
     const struct fpa_launch *q = &d->query_launch, *k = &d->key_launch;
@@ -156,7 +156,7 @@ static fpa_status check_halves(const draft *d, tensors_mode mode, fpa_error *err
                     (long long)k->heads, (long long)q->batch, (long long)q->heads);
     if (mode != TENSORS_DATA)
         return FPA_OK;
-    queries.state_in = NULL; /* it may be the one that is updated, as was checked */
+    queries.state_in = NULL; /* checked already: it may be the state that is updated */
     fpa_status status = tensors_apart(head, &d->keys, &queries, error);
     return status ? status : tensors_apart(head, &queries, &d->keys, error);
 }

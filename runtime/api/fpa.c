@@ -1,4 +1,4 @@
-/* fpa: what a caller does with a kernel. */
+/* fpa: calls on a kernel: fpa_describe, fpa_forward, fpa_step and others. */
 #include "forward.h"
 #include "runtime/kernel.h"
 #include "tensors.h"
@@ -49,12 +49,12 @@ static fpa_status refuse_form(const fpa_kernel *kernel, fpa_form form, fpa_error
                 has);
 }
 
-/* AUTO becomes a form; one that the head does not have is refused with those it has. */
+/* Replaces AUTO by a form. A form that the head does not have is an error that lists those it has. */
 static fpa_status resolve_form(const fpa_kernel *kernel, const fpa_tensors *tensors,
                                const struct fpa_launch *launch, fpa_form *form, fpa_error *error)
 {
     const bool keys_only = launch->query_heads == 0 && launch->heads > 0;
-    const bool windowed = kernel->head->window > 0; /* every form takes tokens that the state lacks */
+    const bool windowed = kernel->head->window > 0; /* with a window every form supports `recent` */
     if (*form == FPA_FORM_AUTO)
         *form = launch->recent && !windowed ? FPA_FORM_RECURRENT
                 : keys_only && has_form(kernel, FPA_FORM_CHUNKED)
@@ -87,13 +87,13 @@ static fpa_status resolve_form(const fpa_kernel *kernel, const fpa_tensors *tens
     return refuse_form(kernel, *form, error);
 }
 
-/* Nothing is written: the emitted code need not ask, nor visit sequences that have no token. */
+/* Whether a launch writes nothing. It is then skipped, so that emitted code need not handle this case. */
 static bool is_empty(const struct fpa_launch *launch)
 {
     return launch->batch == 0 || launch->heads == 0 || (launch->length == 0 && !launch->state_out);
 }
 
-/* Where the tensors of a call have to lie. */
+/* The device on which the tensors of a call must be. */
 static DLDevice forward_device(const fpa_kernel *kernel)
 {
     const fpa_module *module = &kernel->module;
@@ -150,7 +150,7 @@ fpa_status forward_by(const fpa_kernel *kernel, const fpa_candidate *candidate, 
 {
     if (!kernel)
         return fail(error, FPA_INVALID, "kernel", "is NULL");
-    const float *weights[kernel->description.weight_count + 1]; /* no allocation: at most 32 KiB */
+    const float *weights[kernel->description.weight_count + 1]; /* on the stack: at most 32 KiB */
     struct fpa_launch launch;
     bool empty;
     fpa_status status =
@@ -159,7 +159,8 @@ fpa_status forward_by(const fpa_kernel *kernel, const fpa_candidate *candidate, 
         return status;
     launch.workspace = workspace;
     launch.workspace_size = workspace_size;
-    fpa_candidate fastest; /* for both: to choose takes as long as to launch */
+    /* chosen once for workspace and launch, since choosing takes as long as launching */
+    fpa_candidate fastest;
     if (!candidate && kernel->module.choose &&
         kernel->module.choose(&kernel->module, form, &launch, &fastest))
         candidate = &fastest;

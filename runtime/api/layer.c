@@ -9,7 +9,7 @@
 
 _Static_assert((int)LAYER_MAX_PARTS == (int)MOST_PARTS, "a layer's parts are the back end's");
 
-/* Kernels of one target on one device. */
+/* Checks that all kernels have one target and one device. */
 static fpa_status check_places(const char *name, const fpa_kernel *const *kernels, int count,
                                fpa_error *error)
 {
@@ -80,7 +80,7 @@ static void describe(fpa_layer *layer, const int *heads, int count)
         add_part(layer, i, heads[i]);
 }
 
-/* How many of the first parts have the head of part `number`. */
+/* The number of parts before part `number` that have its head, for names of weights. */
 static int count_like(const fpa_layer *layer, int number)
 {
     int count = 0;
@@ -124,7 +124,7 @@ static fpa_status open_together(fpa_layer *layer, fpa_error *error)
     return layer->backend->together->open(modules, count, &layer->handle, error);
 }
 
-/* Without the kernels that it owns. */
+/* Frees a layer without the kernels that it owns. */
 static void free_layer(fpa_layer *layer)
 {
     if (layer->handle)

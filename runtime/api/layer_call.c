@@ -1,4 +1,4 @@
-/* What a caller does with a layer: its tensors as those of its parts, which the back end computes together. */
+/* Calls on a layer: the tensors are divided among its parts, whose launches the back end executes together. */
 #include "forward.h"
 #include "layer.h"
 
@@ -31,7 +31,8 @@ enum { FORWARD_ROWS = sizeof forward_rows / sizeof *forward_rows };
 
 _Static_assert((int)FORWARD_ROWS <= (int)LAYER_TENSORS, "layer.h counts them");
 
-/* Tokens before the queries that a part takes. Beside windows the others have them in their states. */
+/* Tokens before the queries that a part uses: heads with a window use the newest ones; if some head has a window,
+ * the others have these tokens in their states. */
 static int64_t recent_of(const fpa_layer *layer, int part, int64_t recent)
 {
     const int window = layer->parts[part].head->window;
@@ -42,18 +43,18 @@ static int64_t recent_of(const fpa_layer *layer, int part, int64_t recent)
     return recent < window - 1 ? recent : window - 1;
 }
 
-/* Operations of one head over a sequence. */
+/* Operations of one head for one sequence. */
 static double work_of(const fpa_kernel *kernel, int form, const struct fpa_launch *launch)
 {
     const double length = (double)launch->length;
     return kernel->facts.flop[form] * (form == FORM_PARALLEL ? length * (length + 1) / 2 : length);
 }
 
-/* What a part's call says of its "weights[0] (A)" is of the layer's "weights[3] (HEAD.A)". */
+/* Rewrites a weight's name in a part's error, "weights[0] (A)", as the layer's, "weights[3] (HEAD.A)". */
 static fpa_status name_weight(const fpa_layer *layer, int part, fpa_status status, fpa_error *error)
 {
     static const char list[] = "weights[";
-    char *name = status && error ? strstr(error->where, list) : NULL; /* behind "d_" of a gradient */
+    char *name = status && error ? strstr(error->where, list) : NULL; /* for a gradient it follows "d_" */
     if (!name)
         return status;
     const int at = layer->parts[part].first_weight + (int)strtol(name + strlen(list), NULL, 10);
@@ -84,7 +85,8 @@ static fpa_status prepare_part(const layer_call *c, int number, const fpa_tensor
     return FPA_OK;
 }
 
-/* The parts that have something to compute, *count of them. weights: room for the layer's pointers. */
+/* Makes the launches of the parts that have something to compute, *count of them. weights: room for the layer's
+ * pointers. */
 static fpa_status prepare(layer_call *c, const fpa_tensors *tensors, fpa_form form, const float **weights,
                           fpa_part *parts, int *count, fpa_error *error)
 {
@@ -152,7 +154,7 @@ fpa_status fpa_layer_step(const fpa_layer *layer, const fpa_tensors *tensors, vo
                   : fpa_layer_forward(layer, FPA_FORM_RECURRENT, tensors, workspace, workspace_size, error);
 }
 
-/* ---- backward: one part behind the other ---- */
+/* ---- backward: one part after the other ---- */
 
 _Static_assert((int)GRADIENT_ROWS <= (int)LAYER_TENSORS, "layer.h counts them");
 
@@ -186,7 +188,7 @@ static fpa_gradient_tensors cut_backward(const layer_call *c, const fpa_gradient
     return tensors;
 }
 
-/* The most that a part needs. */
+/* The largest workspace of a part. */
 static fpa_status backward_bytes(const layer_call *c, fpa_form form, const fpa_gradient_tensors *whole,
                                  size_t *bytes, fpa_error *error)
 {
@@ -222,7 +224,7 @@ fpa_status fpa_layer_backward(const fpa_layer *layer, fpa_form form, const fpa_g
         return fail(error, FPA_INVALID, "layer", "is NULL");
     layer_call c = {.layer = layer, .with_data = true};
     fpa_status status = look_backward(&c, tensors, error);
-    if (!status) /* every part is checked before the first one writes */
+    if (!status) /* all parts are checked before the first one writes */
         status = backward_bytes(&c, form, tensors, &needed, error);
     if (!status)
         status = layer_check_workspace(&c, workspace, workspace_size, needed, "fpa_layer_backward_workspace",

@@ -1,4 +1,5 @@
-/* The tensors of a call on a layer: looked at as a whole, and cut into those of its parts, which share their memory. */
+/* The tensors of a call on a layer: checked as a whole, and divided into those of its parts, which share their
+ * memory. */
 #include "layer.h"
 
 #include <string.h>
@@ -65,7 +66,7 @@ static void look(fpa_checks *checks, layer_call *c, int row)
     view_contiguous(checks, view, 1);
 }
 
-/* All heads have equally many query heads. */
+/* Sets call->group, which all heads have in common, by the number of query heads. */
 static void find_group(fpa_checks *checks, layer_call *c)
 {
     const int heads = c->layer->description.heads, row = find_row(c, AXES_QUERIES);
@@ -106,7 +107,7 @@ static void check_recent(fpa_checks *checks, const layer_call *c)
     }
 }
 
-/* A run-time matrix, or its gradient; what it has to be is its head's affair. */
+/* Views a run-time matrix or its gradient; its shape is checked with its head. */
 static void look_weight(fpa_checks *checks, const layer_call *c, const DLTensor *tensor, const char *name,
                         fpa_view *view)
 {
@@ -129,7 +130,7 @@ static bool is_in_place(const layer_call *c, int output, int other)
            a->stride[0] == b->stride[0];
 }
 
-/* An output and all other tensors. row: which it is; -1: none of the rows. */
+/* Checks an output against all other tensors. row: its own row; -1: it has none. */
 static void check_apart(fpa_checks *checks, const layer_call *c, const fpa_view *output, int row)
 {
     for (int i = 0; i < c->count; i++)
@@ -183,14 +184,14 @@ fpa_status layer_check_workspace(const layer_call *call, void *workspace, size_t
 
 /* ---- as parts ---- */
 
-/* `count` entries of an axis from `first` on. */
+/* Restricts a tensor to `count` entries of an axis from `first` on. */
 static void cut(layer_slice *s, int axis, int64_t first, int64_t count, size_t item)
 {
     s->shape[axis] = count;
     s->tensor.byte_offset += (uint64_t)(first * s->stride[axis]) * item;
 }
 
-/* [sequences, elements] as [sequences, heads, elements of a head]. */
+/* Views states [sequences, elements] as [sequences, heads, elements of a head] for one part. */
 static void cut_states(layer_slice *s, const fpa_layer_part *part, size_t item)
 {
     cut(s, 1, part->state_offset, part->heads, item);
@@ -228,7 +229,7 @@ static void cut_row(const layer_call *c, int row, const fpa_layer_part *part, in
     }
 }
 
-/* What a head does not take it is not given. */
+/* Whether a head uses a tensor; others are not passed to it. */
 static bool takes(const fpa_description *head, const char *name, tensor_axes axes)
 {
     switch (axes) {

@@ -1,9 +1,10 @@
-/* objects: a call with a binding's arrays, which their own language describes, like the call before. */
+/* objects: calls with arrays of a language binding, which are read by functions of that language, and usually look
+ * like those of the previous call. */
 #include "fpa.h"
 
 #include <stdbool.h>
 
-/* Everything but the address is the same. The stride of an axis of one element says nothing. */
+/* Whether two tensors are equal except for the address. The stride of an axis of one element does not matter. */
 static bool lies_as(const DLTensor *now, const DLTensor *before)
 {
     if (now->ndim != before->ndim || now->device.device_type != before->device.device_type ||
@@ -17,11 +18,11 @@ static bool lies_as(const DLTensor *now, const DLTensor *before)
     return true;
 }
 
-/* The tensors' addresses become those of the objects; not unless all of them lie as before. */
+/* Sets the tensors' addresses to those of the objects, if all of them look as before; else changes nothing. */
 static bool point(const fpa_object_call *call, void *const objects[5])
 {
     const fpa_tensors *tensors = call->tensors;
-    /* fpa_tensors promises that calls do not write to inputs' DLTensors, whose owner asks for it here */
+    /* fpa_tensors has const pointers, since calls do not write to inputs' DLTensors; here their owner asks for it */
     DLTensor *const before[] = {(DLTensor *)tensors->q, (DLTensor *)tensors->k, (DLTensor *)tensors->v,
                                 (DLTensor *)tensors->state_in, tensors->o};
     enum { COUNT = sizeof before / sizeof *before };

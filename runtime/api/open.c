@@ -11,7 +11,7 @@
 
 #include <string.h>
 
-/* Take the head out of the list: the kernel keeps it, as the formula that it stands for. */
+/* Takes the head out of the list: the kernel keeps it, as the definition of its formula. */
 static fpa_status take_head(fpa_head_list *list, const char *name, const char *where, fpa_head **head,
                             fpa_error *error)
 {
@@ -25,7 +25,7 @@ static fpa_status take_head(fpa_head_list *list, const char *name, const char *w
     return status;
 }
 
-/* The pipeline. */
+/* The steps of opening a head. */
 fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_options *options,
                                fpa_kernel **kernel, fpa_error *error)
 {
@@ -137,7 +137,7 @@ static fpa_status open_part(const fpa_head_list *list, int head, const fpa_optio
     return status ? status : open_parsed_head(copy, options, kernel, error);
 }
 
-/* Each head's kernel once, whatever parts it is of. */
+/* Opens each head once, whatever number of parts it has. */
 fpa_status open_layer_of(const fpa_head_list *list, const fpa_layer_spec *layer, const fpa_options *options,
                          fpa_layer **opened, fpa_error *error)
 {

@@ -1,4 +1,4 @@
-/* open: a head that is parsed already -> kernel. What fpa_open does with each head of a file. */
+/* open: parsed head -> kernel. What fpa_open does with each head of a file. */
 #ifndef FPAC_RUNTIME_API_OPEN_H
 #define FPAC_RUNTIME_API_OPEN_H
 
@@ -7,31 +7,33 @@
 #include "runtime/backend.h"
 #include "fpa.h"
 
-/* Generate, compile (or take from the cache), load, verify. Takes ownership of head, also on failure. */
+/* Generate, compile (or take from the cache), load, verify. Takes ownership of head, also on failure. The caller
+ * closes *kernel (fpa_close). */
 fpa_status open_parsed_head(fpa_head *head, const fpa_options *options, fpa_kernel **kernel,
                             fpa_error *error);
 
-/* The same by one mechanism of the target (gen/gen.h: source_generate_as); NULL: what is fastest. */
+/* The same by a given mechanism of the target (gen/gen.h: source_generate_as); NULL: the fastest. */
 fpa_status open_parsed_head_as(fpa_head *head, const char *mechanism, const fpa_options *options,
                                fpa_kernel **kernel, fpa_error *error);
 
-/* Kernels whose forward passes are gradients of the head, the caller's (fpa_close), and their modules for the module of
- * gradients; forward: the head's own, where that is one of them. All NULL: there are none. */
+/* Open the kernels whose forward passes are gradients of the head, and set their modules for the module of
+ * gradients. forward: the head's own module, which may be one of them. The caller closes the kernels (fpa_close).
+ * All NULL: there are none. */
 fpa_status open_passes(const fpa_head *head, const char *target, const fpa_options *options,
                        const fpa_module *forward, fpa_kernel *kernels[PASSES],
                        const fpa_module *modules[PASSES], fpa_error *error);
 
-/* Keep a module that was compiled and verified outside (fpac verify) as an open would have, so that the next one takes it
- * from the cache. *folder, malloc'ed: where it is; NULL: there is no cache, which the log says. An entry that cannot
- * be written is no error either; NO_MEMORY, and what identifies compiler or device, is. */
+/* Store a module that fpac verify has compiled and verified in the cache, as an open would do, so that the next
+ * open finds it. *folder, malloc'ed: the cache's folder; NULL: there is no cache, as the log says. That an entry
+ * cannot be written is no error; NO_MEMORY is, and a failure to identify compiler or device. */
 fpa_status open_remember(const fpa_head *head, const fpa_options *options, const fpa_facts *facts,
                          const fpa_object *object, const char *verdict, char **folder, fpa_error *error);
-/* The same of the head's gradients. */
+/* The same for the head's gradients. */
 fpa_status open_remember_backward(const fpa_head *head, const fpa_options *options, const fpa_facts *facts,
                                   const fpa_object *object, const char *verdict, char **folder,
                                   fpa_error *error);
 
-/* A layer of a list, with a kernel for each of its heads; the list stays as it is. */
+/* Open a layer of a list, with a kernel for each of its heads; the list is not changed. */
 fpa_status open_layer_of(const fpa_head_list *list, const fpa_layer_spec *layer, const fpa_options *options,
                          fpa_layer **opened, fpa_error *error);
 

@@ -1,5 +1,6 @@
-/* open_gradients: a kernel with its gradients. What does not need each other is done beside each other: the kernel's own module, that of
- * gradients, and those whose forward passes are gradients are compiled, while the formula's gradients are evaluated; then the gradients are verified. */
+/* open_gradients: opens a kernel with its gradients. Independent steps run at the same time: the head's own
+ * module, the module of gradients and those of passes are compiled, while the reference computes the formula's
+ * gradients; then the gradients are verified. */
 #include "opening.h"
 
 #include <pthread.h>
@@ -11,7 +12,7 @@
 #include "runtime/log.h"
 #include "runtime/verify/verify.h"
 
-/* A program's log, which one thread calls at a time. */
+/* The caller's log, which one thread at a time may call. */
 typedef struct shared_log {
     pthread_mutex_t lock;
     void (*log)(void *user, const char *line);
@@ -26,7 +27,7 @@ static void log_alone(void *user, const char *line)
     pthread_mutex_unlock(&shared->lock);
 }
 
-/* The options, with `shared` in the place of their log. */
+/* The options, with `shared` in place of their log. */
 static fpa_options share_log(const fpa_options *options, shared_log *shared)
 {
     fpa_options its = options ? *options : (fpa_options){0};
@@ -42,12 +43,12 @@ enum { OPENS_BACKWARD = PASSES, OPENS_FORWARD, OPENINGS };
 
 static const fpa_pass kinds[PASSES] = {PASS_ROWS, PASS_VALUES};
 
-/* The passes of a head; a kernel's own module and that of its gradients, if they are opened, too. */
+/* The openings of a head's passes, and those of its own module and of its gradients if these are opened, too. */
 typedef struct opening_parts {
     const char *target;
     const fpa_options *options;
     fpa_options of_passes;
-    fpa_passes heads; /* NULL when they are an opening's */
+    fpa_passes heads; /* NULL once an opening owns them */
     opening passes[PASSES];
     fpa_kernel *kernels[PASSES];
     opening *forward, *backward;
@@ -81,8 +82,8 @@ static fpa_status make_passes(opening_parts *p, const fpa_head *head, fpa_error 
     return status;
 }
 
-/* What takes no other module is verified as soon as it is there, while others are compiled; on the CPU, where compilers and modules would share
- * the threads, behind all of them. */
+/* Builds module `index`. If it needs no other module it is verified at once, while others are compiled; on the
+ * CPU, where modules would compete with compilers for the cores, after all have been compiled. */
 static void build_at(int index, void *user)
 {
     opening_parts *p = user;
@@ -93,7 +94,8 @@ static void build_at(int index, void *user)
     p->status[index] = status;
 }
 
-/* Modules of gradients take those of passes and the head's own, which are verified at the same time. */
+/* Verifies module `index`. A module of gradients uses those of passes and the head's own, which are verified at
+ * the same time. */
 static void examine_at(int index, void *user)
 {
     opening_parts *p = user;
@@ -102,7 +104,8 @@ static void examine_at(int index, void *user)
         o ? opening_examine(o, p->forward ? &p->forward->module : NULL, &p->error[index]) : FPA_OK;
 }
 
-/* Of several that failed the head's own module tells why, else its gradients', else a pass: not whoever was first. */
+/* The error to report if several modules failed: that of the head's own module, else of the gradients, else of a
+ * pass, so that it does not depend on which failed first. */
 static fpa_status why_failed(const opening_parts *p, fpa_error *error)
 {
     fpa_status status = FPA_OK;
@@ -114,7 +117,7 @@ static fpa_status why_failed(const opening_parts *p, fpa_error *error)
     return status;
 }
 
-/* Modules of the CPU have all its threads each, and are asked one after the other. */
+/* Verifies all modules. Modules of the CPU use all cores, so they are verified one after the other. */
 static fpa_status examine_parts(opening_parts *p, fpa_error *error)
 {
     const opening *any =
@@ -138,7 +141,7 @@ static fpa_status load_parts(opening_parts *p, fpa_error *error)
     return why_failed(p, error);
 }
 
-/* Kernels of passes, which are verified. */
+/* Makes kernels of the verified passes. */
 static fpa_status keep_passes(opening_parts *p, fpa_error *error)
 {
     fpa_status status = FPA_OK;
@@ -161,7 +164,8 @@ static void close_parts(opening_parts *p)
     }
 }
 
-/* Modules of passes for the module of gradients, from openings, later from kernels; forward: the head's own. */
+/* Sets the modules of passes for the module of gradients: from openings, later from kernels. forward: the head's
+ * own module. */
 static void set_passes(const opening_parts *p, const fpa_module *forward, const fpa_module *modules[PASSES])
 {
     for (int i = 0; i < PASSES; i++)
@@ -171,7 +175,7 @@ static void set_passes(const opening_parts *p, const fpa_module *forward, const 
                                          : NULL;
 }
 
-/* Kernels of passes to the kernel that closes them. */
+/* Passes the kernels of passes to the kernel that will close them. */
 static void give_passes(opening_parts *p, fpa_kernel *kernels[PASSES])
 {
     for (int i = 0; i < PASSES; i++) {
@@ -211,7 +215,7 @@ static void store_gradients(const opening *o, const fpa_kernel *kernel)
     opening_store(o, verdict);
 }
 
-/* The second module of a kernel, which has been verified. On failure there is no kernel. */
+/* Adds the verified module of gradients to a kernel. On failure there is no kernel. */
 static fpa_status add_backward(opening *o, opening_parts *parts, fpa_kernel **kernel, fpa_error *error)
 {
     fpa_module module = o->module;
@@ -228,7 +232,7 @@ static fpa_status add_backward(opening *o, opening_parts *parts, fpa_kernel **ke
     return status;
 }
 
-/* Kernels of modules that are loaded: all are verified before any is one. */
+/* Makes kernels of the loaded modules; all are verified before the first kernel is made. */
 static fpa_status make_kernels(opening *first, opening *second, opening_parts *parts, fpa_kernel **kernel,
                                fpa_error *error)
 {
@@ -244,7 +248,7 @@ static fpa_status make_kernels(opening *first, opening *second, opening_parts *p
     return add_backward(second, parts, kernel, error);
 }
 
-/* The pipeline of a head with gradients. */
+/* The steps of opening a head with its gradients. */
 fpa_status open_with_gradients(opening *first, fpa_kernel **kernel, fpa_error *error)
 {
     shared_log log;
@@ -265,7 +269,7 @@ fpa_status open_with_gradients(opening *first, fpa_kernel **kernel, fpa_error *e
     if (!status)
         status = make_kernels(first, &second, &parts, kernel, error);
     close_parts(&parts);
-    second.head = NULL; /* the kernel's */
+    second.head = NULL; /* the kernel owns the head now */
     opening_finish(&second);
     first->options = options;
     return status;

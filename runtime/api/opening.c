@@ -1,4 +1,4 @@
-/* opening: what every open does with a head, step by step. */
+/* opening: the steps of opening a head, which every open uses. */
 #include "opening.h"
 
 #include "base/clock.h"
@@ -19,9 +19,9 @@ fpa_status opening_choose_target(opening *o, fpa_error *error)
     return backend_choose(o->options, name, &o->backend, &o->target, error);
 }
 
-/* The key covers all that decides the object's bytes and whether its verdict holds: what the emitted text
- * is a function of (head as written, target, generator), so that it need not be emitted to find the object;
- * the compiler; the device, because a verdict is its own; and the verifier. */
+/* The cache's key covers all that determines the object's bytes and whether its verdict holds: the head as
+ * written, the target and the generator, which determine the emitted text, so that it need not be emitted to find
+ * the object; the compiler; the device, because a verdict holds for one; and the verifier. */
 fpa_status opening_make_key(opening *o, fpa_error *error)
 {
     static const char *const passes[PASSES] = {"a pass of rows", "a pass of values"};
@@ -58,7 +58,8 @@ static fpa_status generate(opening *o, fpa_source *source, fpa_error *error)
     return source_generate_as(o->head, o->target->name, o->mechanism, source, error);
 }
 
-/* What needs the source alone. The formula takes most of a verification's time. */
+/* Two jobs that only need the source: compiling, and evaluating the formula, which takes most of a verification's
+ * time. */
 typedef struct compiling {
     opening *o;
     fpa_source source;
@@ -82,7 +83,8 @@ static void compile_or_pose(int index, void *user)
     c->seconds[index] = clock_seconds() - begin;
 }
 
-/* The steps of an opening are told with their seconds: which of them a first open waits for differs from head to head. */
+/* Loads the module. The log has the seconds of each step, since the step that takes longest differs from head to
+ * head. */
 static fpa_status load(opening *o, fpa_error *error)
 {
     const double begin = clock_seconds();
@@ -134,8 +136,8 @@ static fpa_status load_cached(opening *o, fpa_error *error)
     return status ? status : o->backend->load(o->options, &o->object, o->facts.name, &o->module, error);
 }
 
-/* Take the module from the cache, if it is there. A cached object that does not load (the folder is shared with a
- * machine that has other libraries, say) is no reason to fail: it is built again, and *broken. */
+/* Takes the module from the cache, if it is there. A cached object that does not load (for example because the
+ * folder is shared with a machine that has other libraries) is no error: *broken is set, and it is built again. */
 static fpa_status take_cached(opening *o, bool *broken, fpa_error *error)
 {
     fpa_error reason;
@@ -154,7 +156,8 @@ static fpa_status take_cached(opening *o, bool *broken, fpa_error *error)
     return FPA_OK;
 }
 
-/* What many open at once is compiled once: the others wait, and look again. */
+/* Looks the module up. If several threads or processes open a head at once, one compiles it; the others wait and
+ * look it up again. */
 fpa_status opening_find(opening *o, fpa_error *error)
 {
     bool broken;
@@ -174,7 +177,7 @@ fpa_status opening_build(opening *o, fpa_error *error)
 
 static void forget_problems(opening *o)
 {
-    module_problems_free(o->problems); /* while the modules are where they were */
+    module_problems_free(o->problems); /* freed before the modules are moved */
     gradient_problems_free(o->gradient_problems);
     o->problems = NULL;
     o->gradient_problems = NULL;
@@ -197,7 +200,7 @@ fpa_status opening_examine(opening *o, const fpa_module *forward, fpa_error *err
     return status;
 }
 
-/* Both are given away, also when the verification fails. */
+/* The kernel takes head and module, also if the verification fails. */
 fpa_status opening_verify(opening *o, fpa_kernel **kernel, fpa_error *error)
 {
     fpa_head *head = o->head;
@@ -206,11 +209,11 @@ fpa_status opening_verify(opening *o, fpa_kernel **kernel, fpa_error *error)
     o->module = (fpa_module){0};
     fpa_status status = verify_kernel(head, &o->facts, &module, o->verdict, o->cached, kernel, error);
     if (!status && o->verdict == o->found.text)
-        (*kernel)->verdict = o->found; /* with its figures, which no cache keeps */
+        (*kernel)->verdict = o->found; /* with its figures, which the cache does not keep */
     return status;
 }
 
-/* Only what passed is stored. A cache that cannot be written costs time, not the kernel. */
+/* Stores an object that passed. That the cache cannot be written costs time only, and is no error. */
 void opening_store(const opening *o, const char *verdict)
 {
     fpa_error reason;

@@ -3,9 +3,10 @@
 #include "head/form.h"
 #include "runtime/kernel.h"
 
-/* A call of either half, checked; copies: bytes of workspace where kernels keep copies of states between the halves, else 0. */
+/* A checked call, of the total or of the outputs. copies: bytes of workspace if kernels keep copies of states
+ * between the two calls, else 0. */
 typedef struct piece {
-    const float **weights; /* room for the kernel's pointers */
+    const float **weights; /* room for the kernel's pointers to run-time matrices */
     struct fpa_launch launch;
     bool empty;
     size_t copies;
@@ -54,7 +55,7 @@ static fpa_status prepare(const fpa_kernel *kernel, tensors_mode mode, const fpa
     return status;
 }
 
-/* The half before outputs, of the same piece. */
+/* The launch of the total of the same piece as `outputs`. */
 static struct fpa_launch total_of(const struct fpa_launch *outputs)
 {
     static char somewhere;
@@ -87,7 +88,8 @@ fpa_status fpa_piece_workspace(const fpa_kernel *kernel, const fpa_tensors *tens
     fpa_status status = prepare(kernel, TENSORS_SHAPES, tensors, false, &p, error);
     if (status || p.launch.batch == 0 || p.launch.heads == 0)
         return status;
-    const struct fpa_launch total = total_of(&p.launch); /* of no tokens, too: its state is written */
+    /* launched even without tokens, since it writes a state */
+    const struct fpa_launch total = total_of(&p.launch);
     const size_t outputs = p.empty ? 0 : needs(kernel, &p.launch, p.copies),
                  keys = needs(kernel, &total, p.copies);
     *bytes = outputs > keys ? outputs : keys;

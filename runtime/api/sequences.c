@@ -16,7 +16,7 @@ static int64_t number_at(const fpa_view *view, int64_t i)
     return narrow;
 }
 
-/* Whether what it says can be looked at. */
+/* Whether the contents of a tensor can be read here: it is on the CPU and has data. */
 static bool is_readable(const fpa_view *view)
 {
     return view->tensor && view->with_data && view->device.device_type == kDLCPU;
@@ -69,7 +69,7 @@ static void check_offsets(fpa_checks *c, const fpa_tensors *tensors, const fpa_v
     }
 }
 
-/* Tokens of a sequence's keys, at most. */
+/* The most keys of a sequence. */
 static int64_t longest(const fpa_tensors *tensors, int64_t total)
 {
     const int64_t said = tensors->recent ? tensors->recent + 1 : tensors->max_length;
@@ -96,7 +96,7 @@ static void check_lengths(fpa_checks *c, const fpa_tensors *tensors, const fpa_v
 
 /* ---- state_index, state_out_index ---- */
 
-/* Of the states of `state`. */
+/* Views an index of the states of `state`. */
 static void take_index(fpa_checks *c, fpa_view *view, const char *name, const DLTensor *tensor,
                        const DLTensor *state, const char *state_name, const fpa_view *tokens, int64_t count)
 {
@@ -118,7 +118,7 @@ void sequences_check(fpa_checks *c, const fpa_tensors *tensors, const fpa_view *
                tokens, s->count);
 }
 
-/* ---- what indices say ---- */
+/* ---- contents of indices ---- */
 
 static void check_slots(fpa_checks *c, const fpa_view *index, const fpa_view *state)
 {
@@ -130,15 +130,15 @@ static void check_slots(fpa_checks *c, const fpa_view *index, const fpa_view *st
     }
 }
 
-enum { WINDOW_SLOTS = 1 << 15 }; /* that are looked at in one go */
+enum { WINDOW_SLOTS = 1 << 15 }; /* slots that are checked at a time */
 
 static bool is_in(const unsigned char *bits, int64_t slot)
 {
     return slot >= 0 && slot < WINDOW_SLOTS && (bits[slot / 8] >> slot % 8 & 1);
 }
 
-/* Checks that no two sequences leave their states in the same slot, and none in a slot from which another sequence
- * begins, for sequences from `first` on. */
+/* Checks that no two sequences write the same slot, and that none writes a slot from which another sequence
+ * starts, for WINDOW_SLOTS slots from `first` on. */
 static void check_window(fpa_checks *c, const fpa_sequences *s, int64_t first, bool same_pool)
 {
     unsigned char left[WINDOW_SLOTS / 8] = {0};

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* One call's tensors while they are checked. */
+/* The tensors of a call while they are checked. */
 typedef struct operands {
     const fpa_head *head;
     const fpa_facts *facts;
@@ -15,8 +15,8 @@ typedef struct operands {
     const fpa_tensors *tensors;
     fpa_checks *checks;
     bool with_data;
-    bool keys_only; /* neither q nor o: only the state is wanted */
-    /* of those not given, tensor is NULL */
+    bool keys_only; /* neither q nor o is given: only the state is computed */
+    /* tensor NULL: not given */
     fpa_view q, k, v, o, log_gate, positions, key_mask, state_in, state_out, den;
     fpa_sequences sequences;
 } operands;
@@ -33,7 +33,7 @@ static void take(const operands *all, fpa_view *view, const char *name, const DL
     view_check(all->checks, view);
 }
 
-/* q, k, v or o: [batch, tokens, heads, width], the width contiguous. */
+/* Views q, k, v or o: [batch, tokens, heads, width], the width contiguous. */
 static void take_vectors(const operands *all, fpa_view *view, const char *name, const DLTensor *tensor,
                          int width)
 {
@@ -45,7 +45,7 @@ static void take_vectors(const operands *all, fpa_view *view, const char *name, 
     view_contiguous(all->checks, view, 3);
 }
 
-/* The view whose batch all others have: q's, or k's without a q. */
+/* The view whose batch all others must have: q, or k if there is no q. */
 static const fpa_view *leader(const operands *all)
 {
     return all->keys_only ? &all->k : &all->q;
@@ -61,7 +61,7 @@ static void match_batch(const operands *all, const fpa_view *view)
     view_axis(all->checks, view, 0, leader(all)->shape[0], "sequences", leader_has(all));
 }
 
-/* Batch, tokens and heads of what belongs to queries. */
+/* Checks batch, tokens and heads of a tensor of queries. */
 static void match_queries(const operands *all, const fpa_view *view)
 {
     match_batch(all, view);
@@ -69,13 +69,13 @@ static void match_queries(const operands *all, const fpa_view *view)
     view_axis(all->checks, view, 2, all->q.shape[2], "heads", "q has");
 }
 
-/* Recent tokens, of each sequence as many as it has: keys are packed, and q has a token a sequence. */
+/* Whether the call is packed with `recent`: keys are packed, and q has one token per sequence. */
 static bool packs_recent(const operands *all)
 {
     return all->tensors->recent && all->tensors->cu_seqlens;
 }
 
-/* Batch and tokens of what belongs to keys. */
+/* Checks batch and tokens of a tensor of keys. */
 static void match_tokens(const operands *all, const fpa_view *view)
 {
     const int64_t recent = all->tensors->recent;
@@ -88,8 +88,9 @@ static void match_tokens(const operands *all, const fpa_view *view)
     view_axis(all->checks, view, 1, packed ? all->k.shape[1] : leader(all)->shape[1] + recent, "tokens", why);
 }
 
-/* Tokens that the state has not seen: q has the one behind them, and the state stays as it is. Beside a window, q may
- * have any number behind them, and a state that is given out has what is older than the next token's window. */
+/* Checks `recent`, the tokens that the state does not contain. Without a window, q has one token after them, and
+ * the state is not updated. With a window, q may have any number of tokens after them, and state_out contains the
+ * keys that are older than the next token's window. */
 static void check_recent(const operands *all)
 {
     const int64_t recent = all->tensors->recent;
@@ -131,7 +132,8 @@ static void check_groups(const operands *all)
                     (long long)query_heads, (long long)heads);
 }
 
-/* A lift's constants may be given for so many key/value heads. */
+/* Checks the number of heads against the constants of a lift, which may exist for a certain number of key/value
+ * heads. */
 static void check_heads(const operands *all)
 {
     const int heads = lift_heads(all->head);
@@ -170,7 +172,7 @@ static void check_output(operands *all)
     view_distinct(all->checks, &all->o);
 }
 
-/* [B, L, Hq], of outputs that are divided. */
+/* Checks den, [B, L, Hq], which only normalised heads have. */
 static void check_den(operands *all)
 {
     const DLTensor *den = all->tensors->den;
@@ -203,11 +205,12 @@ static void check_gate(operands *all)
     view_axis(all->checks, &all->log_gate, 2, all->k.shape[2], "heads", "k has");
 }
 
-/* [B, L, n], or [B, L] when a position is one number; the stride of a missing axis is 0. */
+/* Checks positions: [B, L, n], or [B, L] if n is 1; the stride of a missing axis is 0. */
 static void check_positions(operands *all)
 {
     const DLTensor *positions = all->tensors->positions;
-    const int numbers = all->head->lift ? all->head->lift->positions : 0; /* of a token; 0: none */
+    /* numbers of a position; 0: the head has none */
+    const int numbers = all->head->lift ? all->head->lift->positions : 0;
     char why[HEAD_MAX_NAME + 32];
     if (positions && !numbers)
         checks_fail(all->checks, FPA_INVALID, "positions", "is given, but %s takes no positions",
@@ -247,7 +250,8 @@ static void check_key_mask(operands *all)
     match_tokens(all, &all->key_mask);
 }
 
-/* [B, H, N], or [B, H, D, dv] when there is no z behind S; with an index any number of them. */
+/* Checks a state: [B, H, N], or [B, H, D, dv] if there is no z after S; with an index, any number of slots instead
+ * of B. */
 static void check_state(const operands *all, fpa_view *view, const char *name, const DLTensor *tensor,
                         const fpa_view *index)
 {
@@ -316,15 +320,15 @@ bool tensors_is_column(const fpa_matrix *matrix, const DLTensor *tensor)
            tensor->ndim == matrix->per_head + 1;
 }
 
-/* One run-time matrix: [heads,] rows, columns, or [heads,] columns of a diagonal, or [heads,] rows of one column; C
- * order. */
+/* Checks a run-time matrix: [heads,] rows, columns; [heads,] columns for a diagonal; [heads,] rows for a single
+ * column. C order. */
 static void check_weight(const operands *all, const fpa_matrix *matrix, int index, const float **weight)
 {
     char name[HEAD_MAX_NAME + 48];
     fpa_checks *c = all->checks;
     fpa_view view;
     const bool diagonal = matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL, good = !c->status;
-    const int first = matrix->per_head ? 1 : 0; /* axis of the matrix proper */
+    const int first = matrix->per_head ? 1 : 0; /* first axis of the matrix itself */
     const DLTensor *tensor = all->tensors->weights[index];
     const bool column = tensors_is_column(matrix, tensor);
     snprintf(name, sizeof name, "weights[%d] (%.63s)", index, matrix->name);
@@ -352,7 +356,7 @@ const DLTensor *tensor_of_row(const tensor_row *row, const void *tensors)
     return tensor;
 }
 
-/* Of the run-time ones: "A, B"; as many as there is room for. */
+/* The names of run-time matrices, as many as there is room for: "A, B". */
 static const char *names_of_matrices(const fpa_head *head, char *names, size_t size)
 {
     size_t used = 0;

@@ -1,4 +1,4 @@
-/* tensors: a caller's DLTensors, checked, as the launch that emitted code takes. */
+/* tensors: checks a caller's DLTensors and makes a launch of them. */
 #ifndef FPAC_RUNTIME_API_TENSORS_H
 #define FPAC_RUNTIME_API_TENSORS_H
 
@@ -10,33 +10,34 @@
 #include <stddef.h>
 
 typedef enum tensors_mode {
-    TENSORS_SHAPES, /* for a workspace's size: no address is looked at; o, gate, weights may be missing */
-    TENSORS_DATA,   /* for a launch: everything */
+    /* to compute a workspace's size: addresses are ignored; o, gate and weights may be missing */
+    TENSORS_SHAPES,
+    TENSORS_DATA, /* to launch: all is checked */
 } tensors_mode;
 
-/* Check every tensor against the head, the device and the others, and fill *launch, its workspace
- * excepted. INVALID names the tensor, the axis and both figures. weights has room for
- * head_run_time_matrices(head) pointers and outlives the launch. */
+/* Check every tensor against the head, the device and the other tensors, and fill *launch except its workspace.
+ * INVALID names the tensor, the axis and both sizes. weights has room for head_run_time_matrices(head) pointers,
+ * and must outlive the launch. */
 fpa_status tensors_check(const fpa_head *head, const fpa_facts *facts, DLDevice device, tensors_mode mode,
                          const fpa_tensors *tensors, const float **weights, struct fpa_launch *launch,
                          fpa_error *error);
 
-/* The size bytes that a call writes as it goes hold none of its tensors, which were checked. */
+/* Check that the workspace of `size` bytes shares no memory with the tensors, which have been checked. */
 fpa_status tensors_workspace(const fpa_head *head, const fpa_tensors *tensors, void *workspace, size_t size,
                              fpa_error *error);
 
-/* What a call that takes `tensors` writes shares no memory with what another part of it takes. */
+/* Check that the call on `tensors` writes no memory that the call on `others` reads. */
 fpa_status tensors_apart(const fpa_head *head, const fpa_tensors *tensors, const fpa_tensors *others,
                          fpa_error *error);
 
-/* Whether the tensor of a matrix of one column has the axes of a vector, as it may. tensor NULL: no. */
+/* Whether the tensor of a matrix with one column is given as a vector, which is allowed. tensor NULL: no. */
 bool tensors_is_column(const fpa_matrix *matrix, const DLTensor *tensor);
 
-/* What the axes of a tensor are, and so how a part of a layer's heads is a part of it. */
+/* The axes of a tensor, by which the part of a layer's heads is found. */
 typedef enum tensor_axes {
     AXES_QUERIES,       /* batch, token, query head, width */
     AXES_KEYS,          /* batch, token, key/value head, width */
-    AXES_VALUES,        /* the same of dv */
+    AXES_VALUES,        /* batch, token, key/value head, dv */
     AXES_OUTPUTS,       /* batch, token, query head, dv */
     AXES_QUERY_NUMBERS, /* batch, token, query head */
     AXES_KEY_NUMBERS,   /* batch, token, key/value head */
@@ -46,7 +47,7 @@ typedef enum tensor_axes {
     AXES_INDEX,         /* sequence */
 } tensor_axes;
 
-/* A field of a caller's struct of tensors. */
+/* A field of a caller's struct of tensors, with its axes. */
 typedef struct tensor_row {
     const char *name;
     size_t offset;
@@ -59,10 +60,10 @@ typedef struct tensor_row {
 #name, offsetof(type, name), axes, written                                                           \
     }
 
-/* The tensor that the field has. */
+/* The tensor in the field. */
 const DLTensor *tensor_of_row(const tensor_row *row, const void *tensors);
 
-/* Those of fpa_gradient_tensors. */
+/* The fields of fpa_gradient_tensors. */
 enum { GRADIENT_ROWS = 18 };
 extern const tensor_row gradient_rows[GRADIENT_ROWS];
 

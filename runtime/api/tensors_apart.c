@@ -1,8 +1,8 @@
-/* tensors_apart: what a call writes and what it reads share no memory, across its parts. */
+/* tensors_apart: checks that a call writes no memory that another part of it reads. */
 #include "tensors.h"
 #include "view.h"
 
-/* Memory that a call writes and tensors that it reads, which were checked. */
+/* Checks written memory against the tensors that a call reads, which have been checked by themselves. */
 static void keep_from(fpa_checks *c, const fpa_head *head, const fpa_view *written,
                       const fpa_tensors *tensors)
 {

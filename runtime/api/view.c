@@ -32,7 +32,8 @@ static void describe_device(DLDevice device, char text[40])
         snprintf(text, 40, "device %d of DLPack's type %d", (int)device.device_id, (int)device.device_type);
 }
 
-/* There is one CPU, whatever its number; managed memory is as good as the GPU's own. */
+/* Whether a tensor's device is the wanted one. All numbers of kDLCPU are the same device; managed memory counts as
+ * the GPU's own. */
 static bool is_there(DLDevice device, DLDevice wanted)
 {
     bool managed = wanted.device_type == kDLCUDA && device.device_type == kDLCUDAManaged;
@@ -107,11 +108,11 @@ static void check_kind(fpa_checks *c, const fpa_view *view)
         checks_fail(c, FPA_INVALID, view->name, "has no shape (NULL)");
 }
 
-/* Lengths and strides; an axis of at most one element has no stride that matters. */
+/* Copies lengths and strides; the stride of an axis with at most one element does not matter. */
 static void copy_axes(fpa_checks *c, fpa_view *view)
 {
     const DLTensor *t = view->tensor;
-    int64_t step = 1; /* of C order */
+    int64_t step = 1; /* stride in C order */
     for (int a = view->axes - 1; a >= 0 && !c->status; a--) {
         view->shape[a] = t->shape[a];
         if (t->shape[a] < 0)
@@ -133,7 +134,7 @@ static bool is_empty(const fpa_view *view)
     return false;
 }
 
-/* Bytes that the elements reach over, below and above data. */
+/* Computes the range of bytes that the elements occupy, relative to data. */
 static void measure(fpa_checks *c, fpa_view *view)
 {
     int64_t low = 0, high = 1;
@@ -207,8 +208,8 @@ static int64_t distance(int64_t stride)
     return stride < 0 ? -stride : stride;
 }
 
-/* Sufficient, and true for every layout that permutes, slices or pads axes: from the innermost
- * axis outwards, each step jumps over all that the axes inside of it reach. */
+/* Checks that no two elements share memory, by a sufficient condition that holds for every layout that permutes,
+ * slices or pads axes: from the innermost axis outwards, each stride is larger than the range of all inner axes. */
 void view_distinct(fpa_checks *c, const fpa_view *view)
 {
     int order[VIEW_MAX_AXES];
@@ -233,7 +234,7 @@ void view_distinct(fpa_checks *c, const fpa_view *view)
     }
 }
 
-/* Bytes of an array's elements modulo a period, as an interval of a circle; false: they go all around it. */
+/* The bytes of an array's elements modulo a period, as an interval on a circle; false: they cover all of it. */
 static bool residues(const fpa_view *view, int64_t period, int64_t *first, int64_t *length)
 {
     const int64_t item = (int64_t)view_item(view);
@@ -257,8 +258,8 @@ static bool apart_modulo(const fpa_view *a, const fpa_view *b, int64_t period)
     return between >= length_a && between + length_b <= period;
 }
 
-/* Arrays side by side in a larger one, as q, k and v of each token are where one product makes them: modulo the stride
- * of one of their axes each has bytes of its own. */
+/* Whether two arrays are interleaved without overlap in a larger array, as q, k and v of each token are if one
+ * product computes them: modulo the stride of one of their axes, each has bytes of its own. */
 static bool interleave(const fpa_view *a, const fpa_view *b)
 {
     for (int i = 0; i < a->axes; i++) {
@@ -284,7 +285,7 @@ void view_apart(fpa_checks *c, const fpa_view *output, const fpa_view *other)
 fpa_view view_workspace(fpa_checks *c, void *workspace, size_t size, size_t needed, bool on_device,
                         const char *query)
 {
-    const size_t alignment = on_device ? 256 : 64; /* as device memory is allocated */
+    const size_t alignment = on_device ? 256 : 64; /* the alignment of allocated device memory */
     if (size < needed || (needed && !workspace))
         checks_fail(c, FPA_INVALID, "workspace", "has %zu bytes, but this call needs %zu (%s)",
                     workspace ? size : 0, needed, query);

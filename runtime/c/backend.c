@@ -1,4 +1,4 @@
-/* backend_c: loads C kernels from memory. What compiles them is build.c. */
+/* backend_c: loads C kernels from memory. build.c compiles them. */
 #include "backend.h"
 #include "base/text.h"
 #include "module.h"
@@ -18,7 +18,7 @@ fpa_status c_target(const char *name, const fpa_target **target, fpa_error *erro
     return *target ? FPA_OK : fail(error, FPA_UNSUPPORTED, name, "is no target of the C back end");
 }
 
-/* The CPU that runs the code is this one: fpa_options.device does not matter. */
+/* The code runs on this CPU: fpa_options.device does not matter. */
 static fpa_status c_choose(const fpa_options *options, const char *name, const fpa_target **target,
                            fpa_error *error)
 {
@@ -40,7 +40,7 @@ static fpa_status c_load(const fpa_options *options, const fpa_object *object, c
     return status;
 }
 
-/* Lines of the first processor in /proc/cpuinfo that say which arithmetic it has. */
+/* Whether a line of the first processor in /proc/cpuinfo says which arithmetic it has. */
 static bool tells_device(const char *line)
 {
     static const char *const fields[] = {
@@ -56,13 +56,13 @@ static bool tells_device(const char *line)
     return false;
 }
 
-/* False: no memory. */
+/* Copies these lines. False: no memory. */
 static bool copy_device(FILE *to)
 {
     char *line = NULL;
     size_t room = 0;
     errno = 0;
-    FILE *from = fopen("/proc/cpuinfo", "re"); /* not everywhere */
+    FILE *from = fopen("/proc/cpuinfo", "re"); /* may be missing */
     while (from && getline(&line, &room, from) > 0 && *line != '\n')
         if (tells_device(line))
             fputs(line, to);

@@ -1,4 +1,4 @@
-/* build: the system's compiler, run in a private folder. */
+/* build: runs the system's compiler in a private folder. */
 #include "backend.h"
 #include "runtime/builder.h"
 #include "compiler.h"
@@ -26,7 +26,7 @@ static fpa_status c_identity(const fpa_options *options, const char *name, char 
     return status;
 }
 
-/* The compiler's first lines as one: an error's message has no newline. */
+/* Joins the compiler's first lines, since an error's message has no newline. */
 static void join_lines(char *text)
 {
     size_t used = strlen(text);
@@ -56,7 +56,7 @@ static bool is_written(const char *folder, const char *name)
     return there;
 }
 
-/* Compile folder/NAME.c to folder/NAME.so. File names are relative: no path gets into the bytes. */
+/* Compiles folder/NAME.c to folder/NAME.so. File names are relative, so that the bytes contain no path. */
 static fpa_status run_compiler(const fpa_options *options, fpa_compiler *compiler, const char *folder,
                                const char *code, const char *object, fpa_error *error)
 {
@@ -77,7 +77,8 @@ static fpa_status run_compiler(const fpa_options *options, fpa_compiler *compile
     return status;
 }
 
-/* A compiler that failed may have kept its exit code from us (process.h). */
+/* Reads the compiled file. It may be missing although no failure was seen, if the exit code is unknown
+ * (process.h). */
 static fpa_status read_object(const char *compiler, const char *folder, const char *name, fpa_object *object,
                               fpa_error *error)
 {

@@ -21,7 +21,7 @@ static bool is_program(const char *path)
     return stat(path, &facts) == 0 && S_ISREG(facts.st_mode) && access(path, X_OK) == 0;
 }
 
-/* A path made absolute, because the compiler is started in another folder. */
+/* Makes a path absolute, because the compiler is started in another folder. */
 static fpa_status find_path(const char *path, char **found, fpa_error *error)
 {
     char *folder = NULL;
@@ -41,7 +41,7 @@ static fpa_status find_path(const char *path, char **found, fpa_error *error)
     return FPA_OK;
 }
 
-/* Look a name up in the absolute folders of PATH; *found stays NULL when it is in none. */
+/* Looks a name up in the absolute folders of PATH; *found stays NULL if it is in none. */
 static fpa_status find_name(const char *name, char **found, fpa_error *error)
 {
     const char *folder = getenv("PATH");
@@ -69,7 +69,7 @@ static fpa_status find_program(const char *name, char **found, fpa_error *error)
     return strchr(name, '/') ? find_path(name, found, error) : find_name(name, found, error);
 }
 
-/* A compiler that somebody named has to be there: falling back to another would hide a mistake. */
+/* A compiler that was chosen by name must exist: falling back to another one would hide a mistake. */
 static fpa_status find_named(const char *name, const char *from, char **found, fpa_error *error)
 {
     fpa_status status = find_program(name, found, error);
@@ -142,7 +142,7 @@ static void add_words(fpa_compiler *compiler, char *words)
 
 static fpa_status collect_arguments(const fpa_target *target, fpa_compiler *compiler, fpa_error *error)
 {
-    enum { ROOM = 8 }; /* for the files, -lm and NULL that compile adds */
+    enum { ROOM = 8 }; /* room for the files, -lm and NULL that are added for a compilation */
     const char *extra = getenv("FPA_CFLAGS");
     add_argument(compiler, compiler->path);
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++)
@@ -152,7 +152,7 @@ static fpa_status collect_arguments(const fpa_target *target, fpa_compiler *comp
     if (!compiler->march || !compiler->extra)
         return fail_memory(error);
     add_words(compiler, compiler->march);
-    if (target->vector == 16) /* compilers prefer half of the register on most such CPUs */
+    if (target->vector == 16) /* for most of these CPUs compilers prefer vectors of half the width */
         add_argument(compiler, "-mprefer-vector-width=512");
     add_words(compiler, compiler->extra);
     if (compiler->count > COMPILER_MAX_ARGUMENTS - ROOM)
@@ -182,9 +182,9 @@ void compiler_free(fpa_compiler *compiler)
     memset(compiler, 0, sizeof *compiler);
 }
 
-/* The binary's size and time stand for its version: asking it (--version) would start a process
- * on every open, and an open from the cache is to take less than 20 ms. An update of the
- * compiler's package replaces the binary, so both change with it. */
+/* The binary's size and modification time stand for its version: asking for it (--version) would start a process
+ * in every open, and an open from the cache should take less than 20 ms. An update of the compiler's package
+ * replaces the binary, so that both change. */
 fpa_status compiler_identity(const fpa_compiler *compiler, char **identity, fpa_error *error)
 {
     struct stat facts = {0};

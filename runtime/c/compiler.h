@@ -1,4 +1,4 @@
-/* compiler: which C compiler builds a kernel, and with which arguments. Starts no process.
+/* compiler: which C compiler builds a kernel, and with which arguments. It starts no process.
  *
  * runtime/c is the back end of C kernels. Given: a source. Gives: a shared library in memory, compiled by the
  * system's compiler without a shell, and its functions as a module. */
@@ -11,22 +11,22 @@
 enum { COMPILER_MAX_ARGUMENTS = 64 };
 
 typedef struct fpa_compiler {
-    char *path;  /* absolute, as found: argv[0] may decide what a driver does */
-    char *march; /* the words of the target */
-    char *extra; /* the words of $FPA_CFLAGS */
+    char *path;  /* absolute, links not resolved: compilers may behave according to argv[0] */
+    char *march; /* flags of the target, separated by spaces */
+    char *extra; /* $FPA_CFLAGS */
     const char *arguments[COMPILER_MAX_ARGUMENTS]; /* path and flags, without files; NULL-terminated */
     int count;                                     /* arguments before the NULL */
 } fpa_compiler;
 
-/* Native targets: options->compiler, $FPA_CC, else cc, gcc or clang on the PATH. Targets of
- * another machine: $FPA_CC_AARCH64 (or _X86_64), else aarch64-linux-gnu-gcc on the PATH.
- * $FPA_CFLAGS is split at spaces and added. COMPILE when a named compiler does not exist or
- * there is none; UNSUPPORTED when there is no cross compiler. */
+/* Find the compiler. Native targets: options->compiler, $FPA_CC, else cc, gcc or clang on the PATH. Targets of
+ * another architecture: $FPA_CC_AARCH64 (or _X86_64), else aarch64-linux-gnu-gcc on the PATH. $FPA_CFLAGS is split
+ * at spaces and added. COMPILE: a named compiler does not exist, or there is none; UNSUPPORTED: there is no cross
+ * compiler. */
 fpa_status compiler_find(const fpa_options *options, const fpa_target *target, fpa_compiler *compiler,
                          fpa_error *error);
 void compiler_free(fpa_compiler *compiler);
 
-/* What decides the bytes that it writes, one field a line; malloc'ed. */
+/* All properties of the compiler that determine its output, one field a line; malloc'ed. */
 fpa_status compiler_identity(const fpa_compiler *compiler, char **identity, fpa_error *error);
 
 #endif

@@ -2,7 +2,7 @@
 
 #include "head/form.h"
 
-/* Sequences from number b on, `count` of them, as a call of their own. */
+/* The launch of `count` sequences from number b on. */
 static struct fpa_launch part_of(const fpa_draft_launch *draft, const struct fpa_launch *whole, int64_t b,
                                  int64_t count)
 {
@@ -33,14 +33,15 @@ static struct fpa_launch part_of(const fpa_draft_launch *draft, const struct fpa
     return part;
 }
 
-/* Whether a sequence leaves a state; else it accepts nothing. */
+/* Whether a sequence writes a state; if not, it accepts nothing. */
 static bool leaves_state(const fpa_draft_launch *draft, int64_t b)
 {
     const struct fpa_launch *keys = draft->keys;
     return keys && (!keys->state_out_index || keys->state_out_index[b] >= 0);
 }
 
-/* Sequences that accept as many tokens are a call; those that leave no state are skipped by it. */
+/* Adds accepted tokens: one call for each run of sequences that accept equally many; sequences that write no state
+ * are skipped. */
 static fpa_status accept(const fpa_module *module, const fpa_draft_launch *draft, fpa_error *error)
 {
     const struct fpa_launch *keys = draft->keys;
@@ -56,7 +57,7 @@ static fpa_status accept(const fpa_module *module, const fpa_draft_launch *draft
     return status;
 }
 
-/* Queries read the new states, or those that came where there is none. */
+/* Computes the queries, which read the new states, or the initial ones of sequences that wrote none. */
 static fpa_status ask(const fpa_module *module, const fpa_draft_launch *draft, fpa_error *error)
 {
     const struct fpa_launch *queries = draft->queries, *keys = draft->keys;
@@ -83,7 +84,7 @@ static size_t larger(size_t a, size_t b)
     return a > b ? a : b;
 }
 
-/* Of parts of any size: threads share heads, or do not. */
+/* The workspace that suffices for any part of the sequences, whose heads threads may share or not. */
 static size_t workspace_of(const fpa_module *module, const struct fpa_launch *whole)
 {
     struct fpa_launch one = *whole;
@@ -102,7 +103,7 @@ size_t draft_workspace(const fpa_module *module, const fpa_draft_launch *draft)
 fpa_status draft_forward(const fpa_module *module, const fpa_draft_launch *draft, void *stream,
                          fpa_error *error)
 {
-    (void)stream; /* of the CPU there is none */
+    (void)stream; /* the CPU has no streams */
     fpa_status status = draft->keys ? accept(module, draft, error) : FPA_OK;
     return status || !draft->queries ? status : ask(module, draft, error);
 }

@@ -15,10 +15,12 @@
 #include <unistd.h>
 
 typedef struct loaded {
-    void *code; /* of dlopen */
-    int fd;     /* memory file that the code was loaded from; -1: a file on disk, gone by now */
+    void *code; /* handle of dlopen */
+    /* memory file from which the code was loaded; -1: it was a file on disk, which is already removed */
+    int fd;
     size_t (*workspace)(int form, const struct fpa_launch *launch);
-    int (*forward)(int form, const struct fpa_launch *launch); /* 0; 1: the workspace is too small */
+    /* returns 0, or 1: the workspace is too small */
+    int (*forward)(int form, const struct fpa_launch *launch);
     size_t (*backward_workspace)(int form, const struct fpa_backward_launch *launch);
     int (*backward)(int form, const struct fpa_backward_launch *launch);
     c_pieces pieces;
@@ -33,7 +35,7 @@ const c_pieces *module_pieces(const fpa_module *module)
 static size_t workspace_of(const fpa_module *module, int form, const struct fpa_launch *launch,
                            const fpa_candidate *candidate)
 {
-    (void)candidate; /* there is one way */
+    (void)candidate; /* there is only one candidate */
     const loaded *l = module->handle;
     return l->workspace(form, launch);
 }
@@ -71,7 +73,8 @@ static fpa_status backward(const fpa_module *module, int form, const struct fpa_
     return outcome(l->backward(form, launch), error);
 }
 
-/* The loader trusts the program headers: it would crash on a file that ends before they say. */
+/* Whether the file is as long as its program headers say: the loader trusts them, and would crash on a shorter
+ * file. */
 static bool is_whole(const fpa_object *object)
 {
     ElfW(Ehdr) header;
@@ -91,7 +94,7 @@ static bool is_whole(const fpa_object *object)
     return header.e_phnum > 0;
 }
 
-/* What the loader says when memory is out, in C's locale; it has no code for that. */
+/* Whether the loader's message, in the C locale, says that memory is out; there is no error code for it. */
 static bool is_out_of_memory(const char *reason)
 {
     static const char *const words[] = {"annot allocate", "ut of memory", "annot create shared object"};
@@ -101,9 +104,9 @@ static bool is_out_of_memory(const char *reason)
     return out;
 }
 
-/* The loader knows modules by name, and a name "/proc/self/fd/7" comes back when a number is used
- * again: it would then hand out the old code. So the number is kept while the module lives, and
- * one under which somebody else's code is still loaded, or may be, is passed over. */
+/* A descriptor whose name the loader does not know. The loader identifies modules by name, and a name
+ * "/proc/self/fd/7" occurs again when the number is reused: it would then return the old code. So the descriptor
+ * stays open while the module is loaded, and a number under which other code is, or may be, loaded is skipped. */
 static int unused_name(int fd, char *path, size_t size)
 {
     snprintf(path, size, "/proc/self/fd/%d", fd);
@@ -111,7 +114,7 @@ static int unused_name(int fd, char *path, size_t size)
     void *old = dlopen(path, RTLD_LAZY | RTLD_NOLOAD);
     if (!old && !dlerror())
         return fd;
-    if (!old) { /* it could not find out */
+    if (!old) { /* the loader could not find out whether the name is known */
         close(fd);
         return -1;
     }
@@ -121,7 +124,7 @@ static int unused_name(int fd, char *path, size_t size)
     return next < 0 ? -1 : unused_name(next, path, size);
 }
 
-/* l->code stays NULL where this way is closed. */
+/* Loads from a memory file; l->code stays NULL if the system does not allow that. */
 static fpa_status load_memory(const fpa_object *object, const char *name, loaded *l, fpa_error *error)
 {
     char path[64];
@@ -145,7 +148,7 @@ static fpa_status load_memory(const fpa_object *object, const char *name, loaded
     return is_out_of_memory(dlerror()) ? fail_memory(error) : FPA_OK;
 }
 
-/* Where there is no memfd_create (an old kernel, a strict sandbox). */
+/* Loads from a file on disk, if there is no memfd_create (an old kernel, a strict sandbox). */
 static fpa_status load_file(const fpa_object *object, loaded *l, fpa_error *error)
 {
     char *folder = NULL, *path = NULL;
@@ -165,12 +168,12 @@ static fpa_status load_file(const fpa_object *object, loaded *l, fpa_error *erro
     return status;
 }
 
-/* OpenMP's threads wait inside its library between calls; were it unloaded with the last module,
- * they would wake up in unmapped memory. libgomp does not guard against that, so it stays. False: no memory.
+/* OpenMP's threads wait inside its library between calls. If it were unloaded with the last module, they would
+ * wake up in unmapped memory; libgomp does not prevent that, so it is kept loaded. False: no memory.
  *
- * Teams end some time after the thread that they worked for, by pthread_exit, for which libc loads libgcc_s the first time. A process
- * that is forked in that moment has a loader in the middle of its work, which stops the child when it opens a module. So it is loaded
- * now, by what loads it as well. */
+ * Some time after the thread that started them, teams end by pthread_exit, for which libc loads libgcc_s at the
+ * first time. A process that is forked at that moment has a loader in the middle of its work, and would block when
+ * it opens a module. So libgcc_s is loaded here, in the way libc does. */
 static bool keep_openmp(void *code)
 {
     void *frame;
@@ -193,7 +196,7 @@ static void *find_symbol(const loaded *l, const char *name, const char *suffix)
     return dlsym(l->code, symbol);
 }
 
-/* A module of gradients. False: it is none. */
+/* Binds the functions of a module of gradients. False: it is not one. */
 static bool bind_backward(const char *name, fpa_module *module)
 {
     loaded *l = module->handle;
@@ -208,7 +211,7 @@ static bool bind_backward(const char *name, fpa_module *module)
     return true;
 }
 
-/* Modules that are no layer's do without. */
+/* Binds the functions for pieces of work, which only layers need. */
 static void bind_pieces(const char *name, loaded *l)
 {
     void *share = find_symbol(l, name, "_share"), *piece = find_symbol(l, name, "_piece"),
@@ -233,7 +236,7 @@ static fpa_status bind(const char *name, fpa_module *module, fpa_error *error)
         return fail(error, FPA_LOAD, name,
                     "the module does not export %s%s; it was not generated for this head", name,
                     workspace ? "_forward" : "_workspace");
-    /* POSIX lets dlsym's pointer be a function's; ISO C has no cast for it */
+    /* POSIX allows dlsym to return a function's address; ISO C has no cast for it */
     memcpy(&l->workspace, &workspace, sizeof workspace);
     memcpy(&l->forward, &compute, sizeof compute);
     bind_pieces(name, l);

@@ -19,7 +19,8 @@
 #include <unistd.h>
 
 #ifdef __SANITIZE_THREAD__
-/* The thread sanitizer treats every clone() as a fork, and would then not see a caller that shares its memory. */
+/* Declared under this name since the thread sanitizer treats clone() as a fork, and would then not see the parent,
+ * which shares its memory. */
 int __clone(int (*function)(void *), void *stack, int flags, void *argument, ...);
 #define clone __clone
 #endif
@@ -57,28 +58,28 @@ static bool environment_fill(environment *e, const char *folder)
            environment_add(e, "LD_LIBRARY_PATH", getenv("LD_LIBRARY_PATH"));
 }
 
-/* What a new process does before it becomes the program. */
+/* Data for a new process, until it becomes the program. */
 typedef struct birth {
     const fpa_process *process;
     char *const *variables;
     pid_t parent;
-    int input, output; /* descriptors of its standard input and of its other two */
-    int reason;        /* why there is no program: an errno */
+    int input, output; /* descriptors for its standard input, and for its standard output and error */
+    int reason;        /* errno if the program could not be executed */
 } birth;
 
-/* No signal blocked or ignored, whatever the caller's thread does. */
+/* Unblocks all signals and resets their actions, whatever the caller's thread has set. */
 static void reset_signals(void)
 {
     const struct sigaction usual = {.sa_handler = SIG_DFL};
     sigset_t none;
     for (int signal = 1; signal < NSIG; signal++)
-        sigaction(signal, &usual, NULL); /* two refuse, which cannot be ignored either */
+        sigaction(signal, &usual, NULL); /* fails for the two signals that cannot be ignored */
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
-/* The child is killed when its parent is: otherwise nothing would stop it. Its own children get no such signal, so
- * they inherit its limit of processor time. */
+/* Kills the child when its parent dies, since nothing else would stop it. The child's own children get no such
+ * signal, but inherit the limit of processor time. */
 static int limit_life(const birth *b)
 {
     const rlim_t seconds = (rlim_t)b->process->seconds;
@@ -89,13 +90,13 @@ static int limit_life(const birth *b)
         limit.rlim_cur = seconds;
     if (limit.rlim_max > seconds + 1)
         limit.rlim_max = seconds + 1;
-    if (getppid() != b->parent) /* it was killed before we asked */
+    if (getppid() != b->parent) /* the parent was killed before this call */
         _exit(127);
     return setrlimit(RLIMIT_CPU, &limit);
 }
 
-/* Runs in the caller's memory while the caller waits: nothing here takes memory or a lock. A process group of its
- * own, so that a compiler's children can be killed with it. */
+/* Runs in the caller's memory while the caller waits, so it must neither allocate nor lock. The child gets a
+ * process group of its own, so that a compiler's children can be killed with it. */
 __attribute__((no_sanitize("address", "thread"))) static int become(void *what)
 {
     birth *b = what;
@@ -107,8 +108,8 @@ __attribute__((no_sanitize("address", "thread"))) static int become(void *what)
     _exit(127);
 }
 
-/* As posix_spawn does it, which cannot ask for what limit_life asks: fork would copy the tables of the host's
- * memory, and its child may take no lock. The caller's signals wait: a handler must not run in the child. */
+/* As posix_spawn, which cannot do what limit_life does: fork would copy the page tables of the host, and its child
+ * may take no lock. The caller's signals are blocked: a handler must not run in the child. */
 static int start(birth *b, pid_t *pid)
 {
     enum { STACK = 64 * 1024 };
@@ -129,7 +130,7 @@ static int start(birth *b, pid_t *pid)
     return reason;
 }
 
-/* A descriptor above the standard ones, which the child is about to replace. */
+/* Opens /dev/null with a descriptor above the standard ones, which the child is about to replace. */
 static int open_nothing(void)
 {
     int fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
@@ -156,7 +157,7 @@ static int spawn(const fpa_process *process, char *const *variables, int output,
     return reason;
 }
 
-/* Take what the pipe has: the first bytes are kept, the rest dropped so that the writer goes on. */
+/* Reads what is in the pipe: the first bytes are kept, the others dropped, so that the writer can continue. */
 static bool drain(int pipe_end, fpa_outcome *outcome, size_t *used)
 {
     char bytes[4096];
@@ -170,8 +171,8 @@ static bool drain(int pipe_end, fpa_outcome *outcome, size_t *used)
     return got > 0;
 }
 
-/* True when the program has ended. A host that ignores SIGCHLD, or waits for any child, takes the status away from
- * us: the caller then judges by the file that the program was to write. */
+/* Whether the program has ended. If the host ignores SIGCHLD or waits for any child, the status is lost: the
+ * caller then judges by the file that the program should write. */
 static bool has_ended(pid_t pid, fpa_outcome *outcome)
 {
     int status = 0;
@@ -184,10 +185,11 @@ static bool has_ended(pid_t pid, fpa_outcome *outcome)
     return true;
 }
 
-/* Read the output until the program itself ends, even when a grandchild keeps the pipe open. */
+/* Reads the output until the program itself ends, even if one of its children keeps the pipe open. */
 static void supervise(const fpa_process *process, pid_t pid, int pipe_end, fpa_outcome *outcome)
 {
-    enum { SLICE = 50, PAUSE = 1 }; /* milliseconds: between looks at the program; after its last word */
+    /* milliseconds: between checks whether the program has ended; after the end of its output */
+    enum { SLICE = 50, PAUSE = 1 };
     const double deadline = clock_seconds() + process->seconds;
     struct pollfd readable = {pipe_end, POLLIN, 0};
     size_t used = 0;

@@ -1,23 +1,24 @@
-/* One region of threads, which take the pieces of all parts: those of the part whose heads take longest first, one thread a
- * piece. The last pieces, which are fewer than threads, are shared by teams, so that no thread is idle while one head
- * ends. */
+/* Launches all parts in one parallel region, whose threads process the pieces of all parts: first those of the
+ * part whose heads take longest, one thread for each piece. The last pieces, fewer than threads, are shared by
+ * teams, so that no thread is idle while one head is finished. */
 #include "together.h"
 #include "module.h"
 
 #include <sched.h>
 #include <string.h>
 
-enum { ROUNDS = 2, LINE = 64 /* bytes of a cache line, and of a meeting */ };
+enum { ROUNDS = 2, LINE = 64 /* bytes of a cache line, and of a barrier (meeting) */ };
 
-/* Where threads wait for each other; emitted code waits there too. */
+/* A barrier of threads, which emitted code uses, too. */
 typedef struct meeting {
     int arrived, round;
 } meeting;
 
-/* One round's pieces of each part: `singles`, dealt out one a thread, then `rest`, each by a team. */
+/* The pieces of each part in one round: `singles` are processed by one thread each, then `rest` by teams. */
 typedef struct deal {
     int64_t singles[MOST_PARTS], rest[MOST_PARTS];
-    /* every thread is in the team of each of the rest, one after the other; else teams work at once */
+    /* true: all threads process the pieces of the rest together, one after the other; false: several teams work at
+     * the same time */
     bool all;
 } deal;
 
@@ -26,14 +27,14 @@ typedef struct call {
     int count, threads;
     int order[MOST_PARTS];
     struct fpa_share share[MOST_PARTS];
-    size_t room; /* of a thread */
+    size_t room; /* bytes of workspace of a thread */
     char *meetings, *memory;
     deal rounds[ROUNDS];
-    int64_t next[ROUNDS]; /* number of singles that were taken */
-    meeting between;      /* all threads, between the rounds */
+    int64_t next[ROUNDS]; /* singles that threads have taken */
+    meeting between;      /* barrier of all threads, between the rounds */
 } call;
 
-/* ---- who does what ---- */
+/* ---- distribution of the pieces ---- */
 
 static double work_of(const call *c, int place)
 {
@@ -48,8 +49,8 @@ static int64_t count_rest(const call *c, const deal *r)
     return rest;
 }
 
-/* Threads in the team of rest number `index`, of `rest` that work at once: as many as its share of their work, by giving
- * one after the other to the team that would end last. */
+/* The number of threads in each of `rest` teams that work at the same time, in proportion to the pieces' work:
+ * threads are given one by one to the team that would finish last. */
 static void find_teams(const call *c, const deal *r, int64_t rest, int *teams)
 {
     double work[rest + 1];
@@ -74,7 +75,8 @@ static void find_teams(const call *c, const deal *r, int64_t rest, int *teams)
     }
 }
 
-/* Pieces of the parts with the longest heads join the singles, until fewer are left than threads. */
+/* Makes pieces of the rest singles, those of the parts with the longest heads first, until fewer remain than
+ * threads. */
 static void shorten_rest(const call *c, deal *r)
 {
     const int64_t rest = count_rest(c, r);
@@ -87,8 +89,8 @@ static void shorten_rest(const call *c, deal *r)
     }
 }
 
-/* Whether the rest ends sooner when all threads share each of its pieces. One that is shared takes a quarter longer than its
- * part of the work, for the threads wait for each other. */
+/* Whether the rest is finished sooner if all threads share each of its pieces. A shared piece takes a quarter
+ * longer than its part of the work, since threads wait for each other. */
 static bool shares_all(const call *c, const deal *r)
 {
     double sum = 0, longest = 0;
@@ -105,7 +107,8 @@ static bool shares_all(const call *c, const deal *r)
     return 1.25 * sum / c->threads < longest;
 }
 
-/* Whole rounds of one thread a piece; what is left of each part is the rest, where it may be shared. */
+/* Distributes the pieces of a round: as many as fill whole rounds of one piece per thread are singles; the
+ * remaining pieces of each part are the rest, if they can be shared. */
 static void plan_round(call *c, int number)
 {
     deal *r = &c->rounds[number];
@@ -122,9 +125,9 @@ static void plan_round(call *c, int number)
         shorten_rest(c, r);
 }
 
-/* ---- what a thread does ---- */
+/* ---- work of a thread ---- */
 
-/* A short while by looking, then by giving the processor away, as emitted code does. */
+/* Waits for all threads: first by polling, then by yielding the processor, as emitted code does. */
 static void meet(meeting *m, int threads)
 {
     const int round = __atomic_load_n(&m->round, __ATOMIC_ACQUIRE);
@@ -140,7 +143,7 @@ static void meet(meeting *m, int threads)
             sched_yield();
 }
 
-/* Piece `index` of a part in a round. */
+/* Processes piece `index` of a part in a round. */
 static void do_piece(const call *c, int part, int number, int64_t index, struct fpa_member *member)
 {
     const fpa_part *p = &c->parts[part];
@@ -157,12 +160,12 @@ static struct fpa_member member_of(const call *c, int thread, int first, int tea
                                .meeting = c->meetings + (size_t)first * LINE};
 }
 
-/* counts: of each part's pieces, that are dealt out. */
+/* Processes singles until none is left. counts: number of singles of each part. */
 static void do_singles(call *c, int number, const int64_t *counts, int thread)
 {
     struct fpa_member alone = member_of(c, thread, thread, 1);
     int place = 0;
-    int64_t before = 0; /* pieces of the parts before it */
+    int64_t before = 0; /* singles of earlier parts */
     for (;;) {
         const int64_t taken = __atomic_fetch_add(&c->next[number], 1, __ATOMIC_RELAXED);
         while (place < c->count && taken - before >= counts[c->order[place]])
@@ -173,7 +176,8 @@ static void do_singles(call *c, int number, const int64_t *counts, int thread)
     }
 }
 
-/* The team's memory is what its threads have used alone: they wait for the last of them. */
+/* Processes a piece with a team. The team's workspace is that of its threads, so all wait until the others have
+ * finished their singles. */
 static void do_shared(const call *c, int part, int number, int64_t index, struct fpa_member *member)
 {
     meet(member->meeting, member->team);
@@ -199,7 +203,7 @@ static void do_rest(const call *c, int number, int thread)
         }
 }
 
-/* Fewer threads than were planned for take all pieces one by one. */
+/* Processes a round. If there are fewer threads than planned, they process all pieces as singles. */
 static void do_round(call *c, int number, int thread, int threads)
 {
     int64_t pieces[MOST_PARTS];
@@ -291,7 +295,7 @@ static fpa_status open_parts(const fpa_module *const *modules, int count, void *
 
 static void close_parts(void *handle)
 {
-    (void)handle; /* nothing was made */
+    (void)handle; /* open has made nothing */
 }
 
 const fpa_together together_c = {
