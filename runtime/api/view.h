@@ -11,11 +11,11 @@ enum { VIEW_MAX_AXES = 4 };
 typedef struct fpa_view {
     const char *name; /* name of the tensor, for messages */
     const DLTensor *tensor;
-    DLDevice device; /* the device that is wanted */
+    DLDevice device;               /* the device that is wanted */
     fpa_dtype dtype;               /* the dtype that is wanted */
     bool is_mask;                  /* instead of dtype: a mask, bool or uint8 */
     bool is_index, may_be_wide;    /* instead of dtype: an index, int32; may_be_wide: or int64 */
-    int axes; /* the number of axes that is wanted */
+    int axes;                      /* the number of axes that is wanted */
     bool with_data;                /* the address is checked, too */
     char *data;                    /* first element; NULL without data */
     int64_t shape[VIEW_MAX_AXES];  /* elements */

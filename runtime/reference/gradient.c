@@ -1,4 +1,4 @@
-/* reference_gradient: gradients in double, pair by pair. */
+/* reference_gradient: gradients in double, pair by pair, and the magnitudes to which their errors are relative. */
 typedef double real;
 
 #include "gradient_walk.h"
@@ -22,7 +22,8 @@ static void add_roundings(const walk *w, int64_t t, int64_t j, real seen, real g
     (void)w, (void)t, (void)j, (void)seen, (void)gradient;
 }
 
-/* Of magnitudes: half precision rounds what is below its normal numbers as if it were one of them, but never more than the whole. */
+/* For magnitudes: half precision rounds numbers below the smallest normal one with the same absolute error as
+ * that, but never by more than the whole number. */
 static real narrow(const walk *w, real x)
 {
     static const double smallest_normal = 0x1p-14;
@@ -31,13 +32,14 @@ static real narrow(const walk *w, real x)
     return x + fmin(smallest_normal, x / dtype_roundoff(FPA_F16));
 }
 
-/* Of magnitudes: with it, what rounding leaves of the parts of other tokens that a running sum adds and takes off up to
- * the end of the token's span. Their errors are random: the root of their squares. The parallel form's sum goes on from span to span in double, which
- * shows where a span has next to nothing (of outputs that are 0 / 0, say): running[1] is of all tokens behind. Of heads with a mask
- * of keys, whose spans may have nothing, magnitudes go on, too. */
+/* The gradient of log-gate t: w->crossing[t]. The magnitude also includes rounding errors of a running sum, which
+ * adds and subtracts the parts of all tokens up to the end of t's span. These errors are random, so they count as
+ * the root of the sum of their squares (running[0]). The parallel form's sum continues from span to span in
+ * double, which matters where a span contributes next to nothing (for example outputs that are 0 / 0): running[1]
+ * is of all later tokens. With a mask of keys, spans may contribute nothing, so running[0] continues, too. */
 static real gate_of(const walk *w, int64_t t, real running[2])
 {
-    static const double of_double = 0x1p-29; /* what a sum in double leaves, beside one in float */
+    static const double of_double = 0x1p-29; /* roundoff of a sum in double relative to one in float */
     const real part = w->read[t] + w->written[t];
     if (!w->absolute)
         return w->crossing[t];
@@ -48,7 +50,7 @@ static real gate_of(const walk *w, int64_t t, real running[2])
     return w->crossing[t] + sqrt(running[0]) + of_double * sqrt(running[1]);
 }
 
-/* Magnitudes are relative to o and den as they are, which sums without signs would not give. */
+/* Computes magnitudes. They use the true o and den, which sums of magnitudes would not give. */
 static fpa_status measure(const fpa_problem *problem, fpa_saved given, const fpa_gradients *magnitude,
                           fpa_error *error)
 {
@@ -61,7 +63,7 @@ static fpa_status measure(const fpa_problem *problem, fpa_saved given, const fpa
         o = calloc(outputs * (size_t)problem->head->dv + 1, sizeof *o);
         den = calloc(outputs + 1, sizeof *den);
         status = o && den ? reference_forward(problem, o, NULL, error) : fail_memory(error);
-        plain.normalize = FPA_NORMALIZE_SUM; /* whose normaliser is the sum itself without an eps */
+        plain.normalize = FPA_NORMALIZE_SUM; /* without eps its normaliser is the sum of scores itself */
         plain.eps = 0;
         bare.head = &plain;
         if (status == FPA_OK)

@@ -1,21 +1,21 @@
-/* gradient_lift: gradients of coordinates become those of the vector that they are made of, and of the lift's matrices, by the
- * formulas of head/lift.h. A part of gradient_walk.h, with its `real`.
+/* gradient_lift: computes gradients of the vector x and of the lift's matrices from gradients of coordinates, by the formulas of
+ * head/lift.h. A part of gradient_walk.h, with its `real`.
  *
- * Of u = gain map(a), a = inner y - square |x|^2 - shift, and y a product of factors:
- *   da = gain map'(a) du,  dy = inner da,  dx = -2 square x da + ..., of each factor dy times the product of the others.
- * Of a pair (A u cos t, A u sin t) with gradients (c, s), t = angle p + phase:
+ * For u = gain map(a), a = inner y - square |x|^2 - shift, y a product of factors:
+ *   da = gain map'(a) du,  dy = inner da,  dx = -2 square x da + ...; for each factor, dy times the product of the others.
+ * For a pair (A u cos t, A u sin t) with gradients (c, s), t = angle p + phase:
  *   du = A (c cos t + s sin t),  dA = u (c cos t + s sin t),  dt = A u (s cos t - c sin t). */
 
-/* A number, real or complex, and what its rounding error is relative to. */
+/* A real or complex number, and the magnitude to which its rounding error is relative. */
 typedef struct lifted {
     real re, im, size;
 } lifted;
 
-/* What of a vector is the same for all its coordinates. */
+/* Data of a vector that all its coordinates share. */
 typedef struct lifting {
     const walk *walk;
     fpa_lift_token token;
-    real x[HEAD_MAX_WIDTH + 1], dx[HEAD_MAX_WIDTH + 1]; /* and 1, which constants multiply */
+    real x[HEAD_MAX_WIDTH + 1], dx[HEAD_MAX_WIDTH + 1]; /* x, then 1, which is multiplied by constants */
     real norm, d_norm;
 } lifting;
 
@@ -57,7 +57,7 @@ static lifted times(lifted a, lifted b)
     return (lifted){a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re, a.size * b.size};
 }
 
-/* What the rows of a matrix pass on of the gradient of row r's product. */
+/* Adds the gradient of row r's product to the gradients of the vector and of the matrix. */
 static void pass_row(lifting *l, int matrix, int r, real gradient)
 {
     const walk *w = l->walk;
@@ -85,7 +85,7 @@ static void pass_factor(lifting *l, const fpa_lift_factor *factor, int r, real r
         pass_row(l, factor->imaginary, r, im);
 }
 
-/* The gradient of a product to its factors: times the conjugate of what the others make. */
+/* Passes the gradient of a product to its factors: multiplied by the conjugate of the product of the others. */
 static void pass_product(lifting *l, const fpa_lift_part *part, const lifted *factors, int r, real re,
                          real im)
 {
@@ -102,7 +102,7 @@ static void pass_product(lifting *l, const fpa_lift_part *part, const lifted *fa
     }
 }
 
-/* map'(a); of magnitudes with what an error of a makes of it, and near a kink what it may be on its other side. */
+/* map'(a). For magnitudes also the effect of an error of a on it, and near a kink the slope on its other side. */
 static real slope_of(const lifting *l, fpa_map map, real a, real size)
 {
     const double y = (double)a;
@@ -111,7 +111,7 @@ static real slope_of(const lifting *l, fpa_map map, real a, real size)
     return (real)(lift_slope_near(map, y, (double)size) + lift_map_bend(map, y) * (double)size);
 }
 
-/* Adds to entry `at` of the gradient of a matrix, of the token's head. */
+/* Adds to entry `at` of the gradient of a matrix, for the token's head. */
 static void add_entry(const lifting *l, int matrix, int64_t at, real gradient)
 {
     const walk *w = l->walk;
@@ -123,7 +123,7 @@ static void add_entry(const lifting *l, int matrix, int64_t at, real gradient)
     *to = (double)((real)*to + gradient);
 }
 
-/* The gradient of u by those of its two coordinates, c and s; of angle, phase and amplitude. */
+/* Returns the gradient of u from those of its two coordinates, c and s; adds those of angle, phase and amplitude. */
 static real pass_turn(lifting *l, const fpa_lift_part *part, lifted u, int r, real c, real s)
 {
     const bool query = l->token.side == FPA_QUERY, absolute = l->walk->absolute;
@@ -143,14 +143,15 @@ static real pass_turn(lifting *l, const fpa_lift_part *part, lifted u, int r, re
     return a * along;
 }
 
-/* The error of a coordinate's gradient, which kernels of 16-bit heads store in that type between two kernels
- * (docs/numerics.md). */
+/* The gradient of a coordinate after rounding to 16 bits, since kernels of 16-bit heads store it between two
+ * kernels (docs/numerics.md). */
 static real arrived(const lifting *l, real d)
 {
     return narrow_row(l->walk, d);
 }
 
-/* d: gradients of the coordinates; of one with a position the second stands behind all first ones. */
+/* Processes row r of a real part. d: gradients of the part's coordinates; if it has positions, the second
+ * coordinates of all rows follow the first ones. */
 static void pass_mapped(lifting *l, const fpa_lift_part *part, const lifted *factors, lifted y, int r,
                         const real *d)
 {
@@ -188,7 +189,7 @@ static void pass_part(lifting *l, const fpa_lift_part *part, const real *du)
     }
 }
 
-/* du: [d], of the coordinates. dx: [width], of the vector as it is given; NULL: not wanted. */
+/* du: [d], gradients of the coordinates. dx: [width], gradient of the vector as given; NULL: not wanted. */
 static void lift_back(const walk *w, const fpa_lift_token *token, const real *du, double *dx)
 {
     const fpa_head *head = w->problem->head;

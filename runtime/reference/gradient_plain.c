@@ -15,7 +15,8 @@ static void lift_row(const walk *w, const fpa_lift_token *token, real *row)
     lift_plain(token, row);
 }
 
-/* Half precision meets copies of states that are bf16, which have the range. */
+/* Rounds a factor of a product. In half precision it is bf16, the type of copies of states, which has the range
+ * for sums. */
 static real narrow(const walk *w, real x)
 {
     return round_float(w->problem->arithmetic == FPA_F32 ? FPA_F32 : FPA_BF16, x);
@@ -35,7 +36,8 @@ static void add_roundings(const walk *w, int64_t t, int64_t j, real seen, real g
         w->crossing_rounding[u] += read * read + written * written;
 }
 
-/* A running sum of what each token's query reads less what its key gives, begun anew behind every span. */
+/* The gradient of log-gate t: a running sum of each token's contribution as a query less that as a key, begun anew
+ * after every span. */
 static real gate_of(const walk *w, int64_t t, real running[2])
 {
     if (begins_anew(w, t))

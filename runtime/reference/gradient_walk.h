@@ -1,8 +1,9 @@
-/* gradient_walk: the walk over pairs of tokens that gradient.c makes in double and gradient_plain.c in float, with
- * `real` for the type of all numbers. Included once in each of them, nowhere else.
+/* gradient_walk: the loop over pairs of tokens for gradients, in double for gradient.c and in float for gradient_plain.c: `real` is
+ * the type of all numbers. Included once by each of them, nowhere else.
  *
- * Of one pair (t, j) that decays by w, with s = k(q_t, k_j) and ds = d_o'.v', where v' = [v, 1] and
- * d_o' = [d_o / n, -(o.d_o) n'(den) / n]: v_j gets w s d_o', and each dot of the score w ds times its derivative. */
+ * A pair (t, j) with decay w, s = k(q_t, k_j) and ds = d_o'.v', where v' = [v, 1] and
+ * d_o' = [d_o / n, -(o.d_o) n'(den) / n], adds w s d_o' to the gradient of v_j, and w ds times its derivative to the gradient
+ * of each dot of the score. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -15,33 +16,36 @@ typedef struct walk {
     const fpa_problem *problem;
     const fpa_saved *given;
     fpa_gradients to;
-    bool absolute; /* magnitudes: nothing cancels */
+    bool absolute; /* magnitudes are computed: sums of absolute values */
     fpa_rows rows;
-    real *matrix;         /* [total - d][d] of one key/value head; */
-    real *columns;        /* [d][total - d]: vectors have several rows at a time, each in the order of d */
-    real *squares;        /* [total - d] */
-    real *back;           /* [d] */
-    real *lifted;         /* [d] of a lift: coordinates or their sizes, whichever the row is not */
-    real *q, *k;          /* [total], [length][total] projected tokens of one (batch, head) */
-    real *dq, *dk;        /* the same, gradients of the rows */
-    real *value, *slope;  /* [dots] of one pair, and gradients of them */
-    real *out;            /* [dv + 1] the last one of ones */
-    real *sum;            /* [dv + 1] what o is made of */
-    real *v, *dv;         /* [length][dv] */
-    real *read, *written; /* [length] score times its gradient, summed over a query's keys, a key's queries */
-    real *crossing;       /* [length] the same over pairs on both sides of a token's gate */
-    /* [length] of the plain walk, where they are wanted: read less written without roundings, whose sum in double is crossing; squares of
-     * the roundings of a token's terms, and of those that cross the gate of a span's first token */
+    real *matrix; /* [total - d][d] matrices of one key/value head */
+    /* [d][total - d] the same transposed, so that vectors process several rows at a time, each in the order of d */
+    real *columns;
+    real *squares;       /* [total - d] */
+    real *back;          /* [d] */
+    real *lifted;        /* [d] with a lift: coordinates, if the row has their sizes, or vice versa */
+    real *q, *k;         /* [total], [length][total] projected tokens of one (batch, head) */
+    real *dq, *dk;       /* gradients of these rows */
+    real *value, *slope; /* [dots] dot products of a pair, and their gradients */
+    real *out;           /* [dv + 1] d_o' of a query; the last element belongs to the column of ones */
+    real *sum;           /* [dv + 1] sums from which o is computed */
+    real *v, *dv;        /* [length][dv] */
+    /* [length] score times its gradient, summed over a query's keys, and over a key's queries */
+    real *read, *written;
+    real *crossing; /* [length] the same, summed over pairs with the token's gate between them */
+    /* [length] in the plain computation, if wanted: `read` less `written` without roundings, whose running sum in
+     * double is `crossing`; squares of the roundings of a token's terms; and of the terms of pairs on both sides
+     * of the gate of a span's first token */
     double *whole, *rounding, *crossing_rounding;
 } walk;
 
-/* As a row that is a factor of products has it, in plain arithmetic of the kernels' type; and as a score, its gradient
- * or an output's, which meet copies of states. */
+/* narrow_row: rounds a row, a factor of products, to the type of plain arithmetic. narrow: rounds a score, its
+ * gradient or that of an output, which are multiplied by copies of states. */
 static real narrow_row(const walk *w, real x);
-/* The coordinates that a lift makes of a token; of magnitudes what their errors are relative to. */
+/* Computes the coordinates of a token by the lift; for magnitudes, the numbers to which their errors are relative. */
 static void lift_row(const walk *w, const fpa_lift_token *token, real *row);
 static real narrow(const walk *w, real x);
-/* A pair's score as it decayed, and the score's gradient: what rounding their products leaves. */
+/* Adds the rounding errors of the products of a pair's decayed score and the score's gradient. */
 static void add_roundings(const walk *w, int64_t t, int64_t j, real seen, real gradient);
 
 static real size_of(const walk *w, real x)
@@ -151,7 +155,8 @@ static void add_squares(const real *restrict w, int d, int64_t rows, const real 
             squares[r] += w[c * rows + r] * x[c] * w[c * rows + r] * x[c];
 }
 
-/* Of magnitudes what a rounding error of the row is relative to: the root of its products' squares where they cancel. */
+/* Computes a token's rows. For magnitudes: the number to which a rounding error of a row is relative, at least the
+ * root of the squares of its products, which may cancel. */
 static void project_token(const walk *w, real scale, const double *x, real *row)
 {
     const int d = w->problem->head->d;
@@ -167,7 +172,7 @@ static void project_token(const walk *w, real scale, const double *x, real *row)
         row[c] = size_of(w, row[c]);
 }
 
-/* Gradients of a token's rows become those of its coordinates; and of the matrices. */
+/* Computes the gradients of a token's coordinates, and adds those of the matrices, from the gradients of its rows. */
 static void matrices_back(const walk *w, int64_t head, real scale, const real *row, const real *gradient,
                           double *dx)
 {
@@ -197,7 +202,7 @@ static void matrices_back(const walk *w, int64_t head, real scale, const real *r
 
 #include "gradient_lift.h"
 
-/* The row of token t of a key/value head, and what errors of it are relative to where magnitudes are wanted. */
+/* Computes the rows of a token, or for magnitudes the numbers to which their errors are relative. */
 static void make_row(const walk *w, const fpa_lift_token *token, real *row)
 {
     if (w->problem->head->lift)
@@ -206,7 +211,8 @@ static void make_row(const walk *w, const fpa_lift_token *token, real *row)
         project_token(w, (real)(token->side == FPA_QUERY ? w->problem->head->scale : 1), token->x, row);
 }
 
-/* Gradients of a token's rows become those of its vector, and of the matrices. row: of a head without a lift. */
+/* Computes the gradient of a token's vector, and adds those of matrices, from the gradients of its rows. row: used
+ * by heads without a lift only. */
 static void pass_back(const walk *w, const fpa_lift_token *token, const real *row, const real *gradient,
                       double *dx)
 {
@@ -243,7 +249,7 @@ static real score_of(walk *w, const real *q, const real *k)
     return sum;
 }
 
-/* slope: of the score in each dot, times `gradient`. */
+/* slope: derivatives of the score by each dot, times `gradient`. */
 static void score_slopes(walk *w, real gradient)
 {
     memset(w->slope, 0, sizeof(real) * (size_t)w->rows.dot_count);
@@ -258,7 +264,7 @@ static void score_slopes(walk *w, real gradient)
     }
 }
 
-/* What both rows of a dot get. */
+/* Adds the gradients of both rows of a dot. */
 static void add_dot_pair(const walk *w, const fpa_rows_dot *dot, real slope, const real *k, real *dk)
 {
     const real *const q = w->q, whole = narrow(w, slope);
@@ -289,7 +295,7 @@ static void add_pair(walk *w, int64_t t, int64_t j, real decay)
     for (int i = 0; i < w->rows.dot_count; i++)
         add_dot_pair(w, &w->rows.dots[i], narrow(w, w->slope[i]), k, dk);
     const real seen = decay * score, narrow_seen = narrow(w, seen), narrow_gradient = narrow(w, gradient);
-    /* the query has it from a state and its gradient, the key from another state and its own: roundings differ */
+    /* kernels compute them from different states, and so round other factors */
     w->read[t] += narrow_seen * gradient;
     w->written[j] += seen * narrow_gradient;
     for (int64_t u = j + 1; w->problem->log_gate && u <= t; u++)
@@ -305,7 +311,7 @@ static real log_gate_of(const fpa_problem *p, int64_t b, int64_t t, int64_t h)
     return p->log_gate ? (real)p->log_gate[(b * p->length + t) * p->heads + h] : 0;
 }
 
-/* The sum of scores and values that o is made of, for what was not saved. */
+/* Computes the sums from which o and den follow, if these were not saved. */
 static void gather_output(walk *w, int64_t b, int64_t t, int64_t h)
 {
     const fpa_problem *p = w->problem;
@@ -321,7 +327,7 @@ static void gather_output(walk *w, int64_t b, int64_t t, int64_t h)
     }
 }
 
-/* The divisor of a sum of scores, and how it changes with that. */
+/* The normaliser for a sum of scores, and its derivative. */
 static real divisor(const fpa_head *head, real den, real *slope)
 {
     *slope = 1;
@@ -339,15 +345,15 @@ static real divisor(const fpa_head *head, real den, real *slope)
     }
 }
 
-/* The eps that a kernel adds is rounded to float32: a sum that nearly cancels it leaves that rounding. Of magnitudes the
- * factor that they are larger by, as those of outputs are. */
+/* The effect of eps, which kernels round to float32, if the sum nearly cancels it. For magnitudes: the factor by
+ * which they increase. */
 static real shared_with_eps(const walk *w, real n)
 {
     const fpa_head *head = w->problem->head;
     return w->absolute && head->normalize == FPA_NORMALIZE_SUM ? 1 + size_of(w, (real)head->eps / n) : 1;
 }
 
-/* d_o' of a query. Magnitudes take the saved o and den: those have signs. */
+/* Computes d_o' of a query. Magnitudes use the saved o and den, which have signs. */
 static void set_output(walk *w, int64_t b, int64_t t, int64_t hq)
 {
     const fpa_problem *p = w->problem;
@@ -418,10 +424,10 @@ static void walk_keys(walk *w, int64_t b, int64_t h)
         memset(w->whole, 0, 3 * sizeof *w->whole * ((size_t)p->length + 1));
 }
 
-/* The gradient of log-gate t is w->crossing[t]; what the two ways make of it is told by their files. */
+/* The gradient of log-gate t: w->crossing[t], as each of the two files computes it. */
 static real gate_of(const walk *w, int64_t t, real running[2]);
 
-/* Whether the running sum of token t begins with what crosses the gate behind it. */
+/* Whether the running sum is begun anew at token t, with the pairs on both sides of the gate after it. */
 static bool begins_anew(const walk *w, int64_t t)
 {
     return t + 1 == w->problem->length || (t + 1) % w->given->span == 0;

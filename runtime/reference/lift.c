@@ -63,12 +63,12 @@ static double scale_of(const fpa_lift_token *token)
 
 /* ---- in double ---- */
 
-/* A number, real or complex, and what its rounding error is relative to. */
+/* A real or complex number, and the magnitude to which its rounding error is relative. */
 typedef struct sized {
     double re, im, size;
 } sized;
 
-/* Row r of a matrix times x, constants included. */
+/* Row r of a matrix times x, with the constant if there is one. */
 static sized project(const fpa_lift_token *token, const double *x, int matrix, int r)
 {
     const int cols = token->problem->head->matrices[matrix].cols;
@@ -154,7 +154,7 @@ static void exact_part(const fpa_lift_token *token, const double *x, double norm
 void lift_exact(const fpa_lift_token *token, double *value, double *size)
 {
     const fpa_lift *lift = token->problem->head->lift;
-    double x[HEAD_MAX_WIDTH + 1], norm = 0; /* and 1, which constants multiply */
+    double x[HEAD_MAX_WIDTH + 1], norm = 0; /* x, then 1, which is multiplied by constants */
     for (int c = 0; c < lift->width; c++) {
         x[c] = scale_of(token) * token->x[c];
         norm += x[c] * x[c];
@@ -217,7 +217,7 @@ static float plain_map(fpa_map map, float y)
     }
 }
 
-/* Times cosine and sine of the phase. */
+/* u times the cosine and sine of the angle. */
 static rounded plain_turn(const fpa_lift_token *token, const fpa_lift_part *part, int r, float u)
 {
     const double phase = lift_phase(token, part, r);
@@ -260,7 +260,8 @@ void lift_plain(const fpa_lift_token *token, float *value)
 
 double lift_work(const fpa_head *head)
 {
-    enum { PRODUCT = 3, MAP = 30, POSITION = 60 }; /* a product with its square; e^y; cosine and sine */
+    /* operations of a product with its magnitude; of a map; of cosine and sine */
+    enum { PRODUCT = 3, MAP = 30, POSITION = 60 };
     double work = 0;
     for (int i = 0; head->lift && i < head->lift->part_count; i++) {
         const fpa_lift_part *part = &head->lift->parts[i];

@@ -1,5 +1,5 @@
-/* reference_plain: the formula as it stands, in float, rounded at every operation. An emitted
- * kernel may not be more than twice as far from the truth as this (docs/numerics.md). */
+/* reference_plain: the formula as written, in float, rounded at every operation. An emitted kernel's error may be
+ * at most twice that of this evaluation (docs/numerics.md). */
 #include "reference.h"
 
 #include <math.h>
@@ -13,13 +13,14 @@
 
 typedef struct plain {
     const fpa_problem *problem;
-    fpa_dtype arithmetic, copy; /* of keys and scores; of features and state where queries read it */
+    /* arithmetic: type of keys and scores; copy: type of features and state when queries read them */
+    fpa_dtype arithmetic, copy;
     fpa_rows rows;
     float *matrix; /* rows_matrices of one key/value head */
-    double *exact; /* the same, as they are given */
+    double *exact; /* the same in double, as given */
     float *q, *k;  /* [length][total] projected tokens of one (batch, head) */
     float *gate;   /* [length] running sum of log-gates */
-    float *sum;    /* [dv + 1] the last one is the denominator */
+    float *sum;    /* [dv + 1] the last one is the sum of scores */
 } plain;
 
 static void plain_free(plain *p)
@@ -101,13 +102,13 @@ static void project(const plain *p, int64_t b, int64_t t, int64_t h, fpa_side si
     }
 }
 
-/* A row of a key with its kernel weight. */
+/* A row of a key times its kernel weight. */
 static float weighted(const plain *p, const fpa_rows_dot *rows, int w, float key)
 {
     return rows->weight ? round_float(p->arithmetic, (float)rows->weight[w] * key) : key;
 }
 
-/* Project every token of one (batch, query head) and sum its gates. */
+/* Projects every token of one (batch, query head), and computes the running sums of log-gates. */
 static void load_tokens(plain *p, int64_t b, int64_t hq)
 {
     const fpa_problem *problem = p->problem;
@@ -167,7 +168,7 @@ static const double *value_of(const plain *p, int64_t b, int64_t j, int64_t h)
     return problem->v + ((b * problem->length + j) * problem->heads + h) * problem->head->dv;
 }
 
-/* The query (t, hq) as it is given. */
+/* The query (t, hq) as given. */
 static fpa_window_query query_of(const plain *p, int64_t b, int64_t t, int64_t hq)
 {
     const fpa_problem *problem = p->problem;
@@ -176,7 +177,7 @@ static fpa_window_query query_of(const plain *p, int64_t b, int64_t t, int64_t h
                               problem->q + row * head_width(problem->head)};
 }
 
-/* Add a key's value to the first `columns` sums; the last one is of weights. */
+/* Adds a key's value times its weight to the first `columns` sums, and the weight to the last one. */
 static void add_value(plain *p, float weight, const double *v, int columns)
 {
     for (int c = 0; c < columns; c++)
@@ -184,15 +185,16 @@ static void add_value(plain *p, float weight, const double *v, int columns)
     p->sum[columns] += weight;
 }
 
-/* What is taken off the exponents of a window's keys. A kernel of 16 bits whose largest exponent is not the last one it took
- * off rounds the largest weight, too: so that it is not 1 here. */
+/* The number that is subtracted from the exponents of a window's keys. A 16-bit kernel may have subtracted an
+ * earlier maximum, so that even the largest weight is rounded; 0.3 is added here so that the largest weight is not
+ * exactly 1. */
 static float largest_of(const plain *p, const fpa_window_query *query)
 {
     const float off = p->problem->head->window && p->arithmetic != FPA_F32 ? 0.3f : 0;
     return window_largest_plain(query) + off;
 }
 
-/* The newest keys of a head with a window. */
+/* Adds the keys in the window. */
 static void add_window(plain *p, const fpa_window_query *query, float largest, int columns)
 {
     for (int64_t j = query->t; j >= 0 && window_has(p->problem->head, query->t, j); j--)
@@ -241,9 +243,9 @@ fpa_status reference_plain(const fpa_problem *problem, float *o, fpa_error *erro
     return FPA_OK;
 }
 
-/* phi of one projected token: term after term the Kronecker product of its branches, the last
- * one fastest. On the key side with the kernel weights. Weights are exact and are not factors of
- * a sum's products by themselves: the first rounding is that of weight times row. */
+/* phi of a projected token: for each term the Kronecker product of its branches, the last one fastest; on the key
+ * side with the kernel weights. Weights are exact, and are not separate factors: the first rounding is that of
+ * weight times row. */
 static void write_features(const plain *p, const float *row, bool key, float *phi)
 {
     fpa_dtype type = key ? p->arithmetic : p->copy;
@@ -267,16 +269,16 @@ static void write_features(const plain *p, const float *row, bool key, float *ph
     }
 }
 
-/* State, features and what is in them for one (batch, query head). */
+/* The state and features of one (batch, query head). */
 typedef struct running {
     int64_t features;
-    int width;    /* columns, then the denominator */
+    int width;    /* columns of v, then one for the sum of scores */
     float *phi;   /* [features] */
     float *state; /* [features][width] */
-    float *read;  /* the same as queries read it: state itself, or a rounded copy */
+    float *read;  /* the state as queries read it: the same array, or a rounded copy */
 } running;
 
-/* v is NULL for a key that is masked. */
+/* Adds token t to the state. v is NULL if the key is masked. */
 static void add_token(plain *p, const running *r, int64_t t, float gate, const double *v)
 {
     for (int64_t i = 0; !v && i < r->features * r->width; i++)
@@ -312,7 +314,7 @@ static void query_token(plain *p, const running *r, int64_t b, int64_t t, int64_
         o[c] = p->sum[c] / normalizer(p->problem->head, p->sum[r->width - 1], shrink);
 }
 
-/* Token t enters the state, if there is one. */
+/* Adds token t to the state, if t >= 0. */
 static void enter_token(plain *p, const running *r, int64_t b, int64_t t, int64_t h)
 {
     const fpa_problem *problem = p->problem;
@@ -325,7 +327,8 @@ static void enter_token(plain *p, const running *r, int64_t b, int64_t t, int64_
               problem_keeps(problem, b, t) ? value_of(p, b, t, h) : NULL);
 }
 
-/* The newest keys of a head with a window are not in the state yet when their query reads it. */
+/* Processes the tokens of one (batch, query head). With a window, the newest keys are not in the state when their
+ * query reads it. */
 static void run_features(plain *p, const running *r, int64_t b, int64_t hq, float *o)
 {
     const fpa_problem *problem = p->problem;

@@ -10,16 +10,16 @@
 #include "rows.h"
 #include "window.h"
 
-/* What one query token gathers over the keys that it sees. */
+/* Sums of a query over the keys that it sees. */
 typedef struct sums {
     double *value; /* [dv] sum of scores times v */
-    double *size;  /* [dv] the same without cancellation */
+    double *size;  /* [dv] the same of magnitudes, without cancellation */
     double den, den_size;
-    double peak;   /* the largest score, and product of one key's rows */
-    double shrink; /* e^-m, which all weights of a head with a window have; else 1 */
+    double peak;   /* the largest score, or product of one key's rows */
+    double shrink; /* e^-m, by which all weights of a head with a window are multiplied; else 1 */
 } sums;
 
-/* Everything of one evaluation. Outputs that are NULL are not computed. */
+/* The data of an evaluation. Outputs that are NULL are not computed. */
 typedef struct evaluation {
     const fpa_problem *problem;
     fpa_rows rows;
@@ -34,11 +34,11 @@ typedef struct evaluation {
     double *peak;                   /* the same shape */
 } evaluation;
 
-/* In half precision what is below this is rounded as if it were this large. */
+/* In half precision, numbers below this have the same absolute rounding error as this one. */
 static const double smallest_normal = 0x1p-14;
 
-/* Whether a term multiplies coordinates by rows of a constant matrix. A kernel may have both in a basis where they are
- * diagonal together; its rows then have a share of each coordinate, and so have their errors. */
+/* Whether a term multiplies coordinates by rows of a constant matrix. A kernel may transform both to a basis in
+ * which they are diagonal; its rows then contain a part of each coordinate, and of its error. */
 static bool may_turn(const fpa_head *head)
 {
     for (int t = 0; t < head->term_count; t++) {
@@ -57,7 +57,7 @@ static bool may_turn(const fpa_head *head)
     return false;
 }
 
-/* Products of one matrix, and the root of their squares. w: [d][rows] */
+/* Computes the products with one matrix, and the magnitudes to which their errors are relative. w: [d][rows] */
 static void project_matrix(const double *restrict w, int d, int rows, const double *restrict x,
                            double *restrict sum, double *restrict size)
 {
@@ -74,9 +74,9 @@ static void project_matrix(const double *restrict w, int d, int rows, const doub
         size[r] = fmax(fabs(sum[r]), sqrt(size[r]));
 }
 
-/* The rows of one token. size is what a rounding error of the row is relative to: |row x|, or
- * the root of the summed squares of its products where these cancel; of a coordinate, where a basis may be another,
- * what it has of |x| on average at least. */
+/* Computes the rows of a token. size: the magnitude to which a rounding error of a row is relative: |row x|, or
+ * the root of the summed squares of its products if these cancel; for a coordinate that a kernel may transform to
+ * another basis, at least its average share of |x|. */
 static void project_rows(const evaluation *e, double scale, const double *x, double *value, double *size)
 {
     const fpa_head *shape = e->problem->head;
@@ -98,7 +98,7 @@ static void project_rows(const evaluation *e, double scale, const double *x, dou
     }
 }
 
-/* Everything that scores take of token (b, t), with key/value head h: coordinates, or the vector and its rows. */
+/* Computes all that scores use of token (b, t), with key/value head h: coordinates, or the vector and its rows. */
 static void project(const evaluation *e, int64_t b, int64_t t, int64_t h, fpa_side side, const double *x,
                     double *value, double *size)
 {
@@ -125,14 +125,14 @@ static double dot(const fpa_rows_dot *rows, const double *q, const double *k)
     return sum;
 }
 
-/* Every dot once, however many terms have it. */
+/* Computes each dot once, however many terms contain it. */
 static void evaluate_dots(const evaluation *e, const double *q, const double *k)
 {
     for (int i = 0; i < e->rows.dot_count; i++)
         e->rows.value[i] = dot(&e->rows.dots[i], q, k);
 }
 
-/* Sum over terms of the weight times the product of its dots' values. */
+/* The sum over terms of the weight times the product of the term's dots. */
 static double sum_terms(const evaluation *e, double (*weight)(double))
 {
     double sum = 0;
@@ -158,7 +158,7 @@ static double at_least_one(double x)
     return fmax(1, fabs(x));
 }
 
-/* k(q,k) of projected tokens; absolute: of sizes, with |weight|. */
+/* k(q,k) of projected tokens; absolute: of magnitudes, with |weight|. */
 static double score(const evaluation *e, const double *q, const double *k, bool absolute)
 {
     evaluate_dots(e, q, k);
@@ -170,8 +170,8 @@ static double weight_of(const fpa_rows_dot *rows, int w)
     return rows->weight ? rows->weight[w] : 1;
 }
 
-/* What multiplies the absolute errors of numbers below the normal ones: each factor and product of
- * factors may have one, and nothing but the other factors, where these are above 1, makes it larger. */
+/* The factor of the absolute rounding errors of numbers below the normal ones: each factor and each product of
+ * factors may have such an error, and other factors enlarge it if they are above 1. */
 static double spread(const evaluation *e, const double *q, const double *k)
 {
     for (int i = 0; i < e->rows.dot_count; i++) {
@@ -183,10 +183,10 @@ static double spread(const evaluation *e, const double *q, const double *k)
                    at_least_one(k[rows->at[w]]);
         e->rows.value[i] = sum;
     }
-    return 1 + sum_terms(e, at_least_one); /* the score's own */
+    return 1 + sum_terms(e, at_least_one); /* 1: the error of the score itself */
 }
 
-/* The largest product of a token's rows, one of each branch, with weights: its largest feature. */
+/* The largest product of a token's rows, one of each branch, with weights: the largest feature. */
 static double feature_peak(const evaluation *e, const double *x)
 {
     double peak = 0;
@@ -209,8 +209,8 @@ static double feature_peak(const evaluation *e, const double *x)
     return peak;
 }
 
-/* The largest coordinate of the query, which a map may have made: it is stored too. So are features, with which a state
- * is read, though there be nothing in it. */
+/* The largest coordinate of the query, which a kernel stores, and which a map may have enlarged; or its largest
+ * feature, by which a state is read even if it is empty. */
 static double query_peak(const evaluation *e)
 {
     double peak = feature_peak(e, e->q);
@@ -220,8 +220,8 @@ static double query_peak(const evaluation *e)
     return peak;
 }
 
-/* What a rounding error of one key's part is relative to. Half precision adds what it rounds as if
- * it were a normal number, gated or not, but never more than the whole. */
+/* The magnitude to which a rounding error of a key's score is relative. Half precision adds the error of numbers
+ * below the normal ones, whatever the gate is, but never more than the whole. */
 static double part_size(const evaluation *e, const double *k, const double *k_size, double decay)
 {
     double size = decay * score(e, e->q_size, k_size, true);
@@ -231,7 +231,7 @@ static double part_size(const evaluation *e, const double *k, const double *k_si
     return size;
 }
 
-/* A key's weight times its value. */
+/* Adds a key's weight times its value. */
 static void add_weighted(evaluation *e, double value, double size, const double *v)
 {
     e->sums.den += value;
@@ -252,13 +252,14 @@ static void add_key(evaluation *e, int64_t j, double decay, const double *v)
     double value = decay * whole;
     double size = sized ? part_size(e, k, k_size, decay) : 0;
 
-    if (e->peak) /* a window's scores are there before they shrink */
+    if (e->peak) /* with a window: the score before it is multiplied by shrink */
         e->sums.peak = fmax(e->sums.peak, fmax(fabs(e->problem->head->window ? whole : value), e->k_peak[j]));
     add_weighted(e, value, size, v);
 }
 
-/* An exponent is a dot product in float, whatever the arithmetic: its error, a part of what `size` is relative to, is
- * one of the exponential's places. Its distance from the largest one is rounded once. */
+/* Adds a key of the window. An exponent is a dot product in float, whatever the arithmetic is; its error, relative
+ * to `size`, is a relative error of the exponential. The difference from the largest exponent is rounded once
+ * more. */
 static void add_window_key(evaluation *e, const fpa_window_query *query, int64_t j, double largest,
                            const double *v)
 {
@@ -273,8 +274,8 @@ static void add_window_key(evaluation *e, const fpa_window_query *query, int64_t
     add_weighted(e, value, arithmetic == FPA_F16 ? size + smallest_normal : size, v);
 }
 
-/* Sum over the keys that token t sees. The gate is summed backwards from t, where it is 0: exact
- * zeros of exp (log-gates of -inf) stay zeros, and nothing cancels. */
+/* Sums over the keys that token t sees. Log-gates are summed backwards from t: zeros of exp (log-gates of -inf)
+ * remain exact zeros, and nothing cancels. */
 static void gather(evaluation *e, int64_t b, int64_t t, int64_t h, const double *q)
 {
     const fpa_problem *p = e->problem;
@@ -300,7 +301,7 @@ static void gather(evaluation *e, int64_t b, int64_t t, int64_t h, const double 
     }
 }
 
-/* What the sum is divided by, both times shrink. */
+/* The normaliser, multiplied by shrink, as the sum is. */
 static double normalizer(const fpa_head *head, double den, double shrink)
 {
     switch (head->normalize) {
@@ -315,8 +316,8 @@ static double normalizer(const fpa_head *head, double den, double shrink)
     }
 }
 
-/* What an error of the normaliser is relative to. A denominator that is clearly below eps has no
- * part in max(den, eps). */
+/* The magnitude to which an error of the normaliser is relative. In max(den, eps), a den that is clearly below eps
+ * has no effect. */
 static double normalizer_size(const fpa_head *head, double den, double den_size, double shrink)
 {
     const double eps = shrink * head->eps;
@@ -361,7 +362,7 @@ static fpa_status write_token(evaluation *e, int64_t b, int64_t t, int64_t hq, f
     return FPA_OK;
 }
 
-/* All keys of a head but those that are masked. */
+/* Projects all keys of a head that are not masked. */
 static void project_keys(evaluation *e, int64_t b, int64_t h)
 {
     const fpa_problem *p = e->problem;

@@ -1,5 +1,5 @@
-/* reference_round: floats rounded to the type in which an emitted kernel keeps the factors of its
- * products. Inline, because the plain evaluations round every feature. */
+/* reference_round: rounds floats to the type of the factors of an emitted kernel's products. Inline, because the
+ * plain evaluations round every feature. */
 #ifndef FPAC_RUNTIME_REFERENCE_ROUND_H
 #define FPAC_RUNTIME_REFERENCE_ROUND_H
 
@@ -9,7 +9,7 @@
 
 #include "head/head.h"
 
-/* To nearest, ties to even: `dropped` bits of the fraction go. */
+/* Rounds to nearest, ties to even, without the last `dropped` bits of the fraction. */
 static inline float round_fraction(float x, int dropped)
 {
     uint32_t bits;
@@ -25,7 +25,8 @@ static inline float round_bf16(float x)
     return isnan(x) ? x : round_fraction(x, 16);
 }
 
-/* Below 2^-14 half precision has multiples of 2^-24 only, as floats from 1/2 to 1 have. */
+/* Below 2^-14, half precision consists of the multiples of 2^-24; adding and subtracting a float between 1/2 and 1
+ * rounds to these. */
 static inline float round_f16(float x)
 {
     float size = fabsf(x);

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* ---- branches that are written alike are one ---- */
+/* ---- equal branches share a dot product ---- */
 
 static bool same_gram(const fpa_branch *a, const fpa_branch *b)
 {
@@ -22,7 +22,7 @@ static bool same_branch(const fpa_branch *a, const fpa_branch *b)
            same_gram(a, b);
 }
 
-/* FNV-1a over rows and weights. */
+/* A hash of rows and weights (FNV-1a). */
 static uint64_t hash_branch(const fpa_branch *branch)
 {
     uint64_t hash = 0xcbf29ce484222325u ^ (uint64_t)(branch->source + 1);
@@ -36,7 +36,7 @@ static uint64_t hash_branch(const fpa_branch *branch)
     return hash;
 }
 
-/* Rows of weight 0 are left out. */
+/* Fills a dot; rows of weight 0 are omitted. */
 static bool fill_dot(fpa_rows *rows, const fpa_branch *branch, fpa_rows_dot *dot)
 {
     *dot = (fpa_rows_dot){.branch = branch};
@@ -55,13 +55,13 @@ static bool fill_dot(fpa_rows *rows, const fpa_branch *branch, fpa_rows_dot *dot
     return true;
 }
 
-/* Dots by the hash of their branch: open addressing, at most half full. */
+/* A hash table of dots by their branches: open addressing, at most half full. */
 typedef struct dot_table {
-    int *slots; /* a dot's number and 1, or 0 */
+    int *slots; /* index of a dot + 1; 0: free */
     size_t mask;
 } dot_table;
 
-/* The dot of a branch, a new one if none is written alike; -1: no memory. */
+/* The dot of a branch, a new one if no equal branch has one; -1: no memory. */
 static int find_dot(fpa_rows *rows, const dot_table *table, const fpa_branch *branch)
 {
     size_t slot = (size_t)hash_branch(branch) & table->mask;
@@ -74,7 +74,7 @@ static int find_dot(fpa_rows *rows, const dot_table *table, const fpa_branch *br
     return rows->dot_count - 1;
 }
 
-/* False: no memory. A term that is 0 is left out. */
+/* Adds a term, unless it is 0. False: no memory. */
 static bool add_term(fpa_rows *rows, const dot_table *table, const fpa_term *term)
 {
     fpa_rows_term *to = &rows->terms[rows->term_count];

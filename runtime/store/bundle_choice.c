@@ -43,11 +43,11 @@ fpa_status bundle_read_file(const char *folder, const fpa_bundle_file *listed, f
 
 /* ---- targets ---- */
 
-/* What the wish's target stands for here. */
+/* What the wanted target means on this machine. */
 typedef struct machine {
     const char *wanted; /* "c", "cuda", "c:avx2" */
     const fpa_backend *backend;
-    const fpa_target *target; /* the best one that runs */
+    const fpa_target *target; /* the best target that this machine runs */
     bool backward;            /* gradients are wanted */
 } machine;
 
@@ -59,7 +59,7 @@ static fpa_status ask_machine(const bundle_wish *wish, machine *here, fpa_error 
     return backend_choose(options, here->wanted, &here->backend, &here->target, error);
 }
 
-/* Is this an object of the head, and has it the gradients that are wanted? *its: for which target. */
+/* Whether an entry is of the head, has an object and, if these are wanted, gradients. *its: its target. */
 static bool has_object(const fpa_bundle_entry *entry, const char *name, bool backward, const fpa_target **its)
 {
     const manifest_file object = backward ? MANIFEST_BACKWARD_OBJECT : MANIFEST_OBJECT;
@@ -74,7 +74,7 @@ static bool runs(const machine *here, const fpa_target *its)
     return any ? target_fits_beside(its, here->target) : its == here->target;
 }
 
-/* "c:avx2, cuda:sm_80": what the head has objects for. */
+/* Lists the targets for which the head has objects: "c:avx2, cuda:sm_80". */
 static void list_objects(const fpa_manifest *manifest, const char *name, char *text, size_t size)
 {
     const fpa_target *its;
@@ -87,7 +87,7 @@ static void list_objects(const fpa_manifest *manifest, const char *name, char *t
 
 /* ---- a head ---- */
 
-/* A name of a list that has each once. */
+/* Adds a name to a list that contains each name once; returns the length of the text. */
 static size_t add_name(char *text, size_t size, size_t used, const char *name)
 {
     if (used >= size)
@@ -95,7 +95,7 @@ static size_t add_name(char *text, size_t size, size_t used, const char *name)
     return used + (size_t)snprintf(text + used, size - used, "%s%s", used ? ", " : "", name);
 }
 
-/* The names of the manifest's heads, each once, for messages. */
+/* Lists the names of the manifest's heads, each once, for messages. */
 static void list_heads(const fpa_manifest *manifest, char *text, size_t size)
 {
     size_t used = 0;
@@ -137,8 +137,8 @@ static bool is_better(const fpa_target *its, const fpa_bundle_entry *entry)
     return !other || target_is_better(its, other);
 }
 
-/* The named target, or of the entries that run here the one with the widest vectors, and pairs of bf16,
- * or for the newest GPU, and its warpgroups. NULL: there is none. */
+/* The entry for the named target; else, of the entries that run here, the one with the widest vectors and pairs of
+ * bf16, or the one for the newest GPU, with warpgroups if possible. NULL: there is none. */
 static const fpa_bundle_entry *best_entry(const fpa_manifest *manifest, const char *name, const machine *here,
                                           bool backward)
 {
@@ -211,7 +211,7 @@ static fpa_status find_layer(const bundle_wish *wish, const char *name, const fp
     return fail(error, FPA_INVALID, wish->folder, "the bundle has several layers, so name one of: %s", names);
 }
 
-/* The first part without an object for the target; NULL: each has one. */
+/* The first head of the layer without an object for the target; NULL: each has one. */
 static const char *lacking(const fpa_manifest *manifest, const fpa_bundle_layer *layer,
                            const fpa_target *target, bool backward)
 {

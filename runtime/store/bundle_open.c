@@ -1,5 +1,5 @@
-/* bundle_open: a bundle's folder -> kernel. Uses neither the generator nor a compiler, so that a
- * program which only opens bundles links against neither. */
+/* bundle_open: a bundle's folder -> kernel. It uses neither the generator nor a compiler, so that a program that
+ * only opens bundles links neither. */
 #include "bundle_choice.h"
 #include "cache.h"
 #include "base/file.h"
@@ -10,26 +10,26 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The forward pass, and the gradients where they are wanted: a module each. */
+/* The forward pass and, if they are wanted, the gradients, each a module of its own. */
 enum { FORWARD, BACKWARD, PARTS };
 
 typedef struct stored {
-    const fpa_facts *facts;        /* in the manifest */
-    const fpa_bundle_file *listed; /* its object */
-    const char *what;              /* its verdict says so, in the key */
+    const fpa_facts *facts;        /* facts, in the manifest */
+    const fpa_bundle_file *listed; /* the file of its object */
+    const char *what;              /* name of the part, in the key of its verdict */
     fpa_object object;
-    char key[KEY_TEXT]; /* of the verdict */
-    char *verdict;      /* what was found on this machine before, or NULL */
+    char key[KEY_TEXT]; /* key of the verdict */
+    char *verdict;      /* an earlier verdict of this machine; NULL: none */
 } stored;
 
 typedef struct opening {
     const fpa_options *options;
     const char *folder;
     fpa_manifest manifest;
-    const fpa_bundle_entry *entry; /* the chosen one */
+    const fpa_bundle_entry *entry; /* the chosen entry */
     const fpa_backend *backend;
-    fpa_head *head;  /* given to the kernel in the end */
-    fpa_cache cache; /* of verdicts: entries with an empty object */
+    fpa_head *head;  /* finally passed to the kernel */
+    fpa_cache cache; /* of verdicts: its entries have empty objects */
     stored part[PARTS];
 } opening;
 
@@ -51,7 +51,7 @@ static void find_parts(opening *o)
     o->part[BACKWARD].what = "fpac bundle gradients 1 of " FPA_VERSION;
 }
 
-/* Tensors are checked against the facts, so they have to be this head's. */
+/* Whether the facts are those of this head: tensors are checked against them. */
 static bool fits(const fpa_head *head, const fpa_facts *facts)
 {
     int64_t elements;
@@ -77,7 +77,7 @@ static fpa_status read_head(opening *o, fpa_error *error)
     return status;
 }
 
-/* Before any of them is loaded. */
+/* Reads all objects before any of them is loaded. */
 static fpa_status read_objects(opening *o, fpa_error *error)
 {
     fpa_status status = FPA_OK;
@@ -90,7 +90,7 @@ static fpa_status read_objects(opening *o, fpa_error *error)
     return status;
 }
 
-/* A verdict holds for these bytes, this head, these facts and this device, by this verifier. */
+/* Finds an earlier verdict: it holds for these bytes, this head, these facts and this device, by this verifier. */
 static fpa_status find_verdict(opening *o, stored *part, const char *device, fpa_error *error)
 {
     char *facts = facts_print(part->facts);
@@ -120,7 +120,7 @@ static fpa_status find_verdicts(opening *o, fpa_error *error)
     return status;
 }
 
-/* Given to the verification, which keeps it or unloads it. */
+/* Loads a module; the verification then owns it. */
 static fpa_status load(const opening *o, const stored *part, fpa_module *module, fpa_error *error)
 {
     return o->backend->load(o->options, &part->object, part->facts->name, module, error);
@@ -137,7 +137,7 @@ static void store(const opening *o, const stored *part, const char *verdict)
         log_line(o->options, "cache: %s %s", reason.where, reason.message);
 }
 
-/* The head is given away, also when the verification fails. */
+/* Verifies the kernel, which takes the head, also on failure. */
 static fpa_status verify(opening *o, fpa_kernel **kernel, fpa_error *error)
 {
     const stored *part = &o->part[FORWARD];
@@ -153,7 +153,7 @@ static fpa_status verify(opening *o, fpa_kernel **kernel, fpa_error *error)
     return status;
 }
 
-/* On failure there is no kernel. */
+/* Adds the module of gradients. On failure there is no kernel. */
 static fpa_status add_backward(opening *o, fpa_kernel **kernel, fpa_error *error)
 {
     const stored *part = &o->part[BACKWARD];

@@ -18,11 +18,11 @@
 #include <time.h>
 #include <unistd.h>
 
-/* An entry is a header of five lines and an empty one, then the verdict's and the object's bytes. The header has
- * the key, so that a file with another entry's name is not used. */
+/* An entry is a header of five lines and an empty line, then the bytes of the verdict and of the object. The
+ * header contains the key, so that a file with another entry's name is not used. */
 #define ENTRY_HEADER "fpac-cache 1\nkey %s\nverdict %zu\nobject %zu\nsha256 %s\n\n"
 #define ENTRY_SUFFIX ".fpa"
-#define LIMIT_FILE "limit" /* the bytes, as a line; made by cache_set_limit */
+#define LIMIT_FILE "limit" /* file with the limit in bytes, as a line; written by cache_set_limit */
 
 enum { HEADER_SIZE = 320, NAME_SIZE = KEY_TEXT + 8 };
 
@@ -38,7 +38,7 @@ static void refuse(fpa_cache *cache, const char *format, ...)
     cache->folder = NULL;
 }
 
-/* The folder by the environment's rules. *folder NULL: there is none, and the reason is set. */
+/* Chooses the folder by options and environment. cache->folder NULL: there is none, and the reason is set. */
 static fpa_status choose_folder(const fpa_options *options, fpa_cache *cache, fpa_error *error)
 {
     const char *own = options && options->cache_dir ? options->cache_dir : getenv("FPA_CACHE_DIR");
@@ -49,7 +49,7 @@ static fpa_status choose_folder(const fpa_options *options, fpa_cache *cache, fp
     }
     if (own && *own)
         cache->folder = strdup(own);
-    else if (xdg && xdg[0] == '/') /* the XDG rules: a relative path is ignored */
+    else if (xdg && xdg[0] == '/') /* by the XDG specification a relative path is ignored */
         cache->folder = file_path(xdg, "fpac");
     else if (home && home[0] == '/')
         cache->folder = file_path(home, ".cache/fpac");
@@ -60,7 +60,7 @@ static fpa_status choose_folder(const fpa_options *options, fpa_cache *cache, fp
     return cache->folder ? FPA_OK : fail_memory(error);
 }
 
-/* What the folder's own file says; 0: nothing. */
+/* The limit in the folder's file; 0: none. */
 static int64_t kept_limit(const char *folder)
 {
     fpa_file file;
@@ -118,7 +118,7 @@ void cache_key(const char *const *fields, int count, char key[KEY_TEXT])
     SHA2_CTX sha;
     SHA256Init(&sha);
     for (int i = 0; i < count; i++) {
-        /* the length first, so that ("ab","c") and ("a","bc") differ */
+        /* the length comes first, so that */
         uint64_t length = strlen(fields[i]);
         uint8_t prefix[8];
         for (int b = 0; b < 8; b++)
@@ -129,9 +129,10 @@ void cache_key(const char *const *fields, int count, char key[KEY_TEXT])
     SHA256End(&sha, key);
 }
 
-enum { MANY_PIECES = 32, LEAST_PIECE = 1 << 17 }; /* bytes */
+enum { MANY_PIECES = 32, LEAST_PIECE = 1 << 17 }; /* least bytes of a piece */
 
-/* An object in pieces, each with a digest of its own, so that threads have some each: one core reads some 200 MB a second, and objects have megabytes. */
+/* The digest of a large object is that of the digests of its pieces, so that threads compute them at the same
+ * time: one core digests about 200 MB a second, and objects have megabytes. */
 typedef struct pieces {
     const unsigned char *bytes;
     size_t size, piece;
@@ -167,10 +168,10 @@ static void entry_name(const char *key, char name[NAME_SIZE])
 }
 
 typedef struct entry {
-    size_t header, verdict, object; /* bytes of each, in this order in the file */
+    size_t header, verdict, object; /* bytes of each part, in the order of the file */
 } entry;
 
-/* Read the sizes, then print the header that they demand and compare: no other spelling passes. */
+/* Reads the sizes, then prints the header with these sizes and compares: no other spelling is accepted. */
 static bool entry_parse(const fpa_file *file, const char *key, entry *e)
 {
     char header[HEADER_SIZE], digest[KEY_TEXT];
@@ -189,7 +190,7 @@ static bool entry_parse(const fpa_file *file, const char *key, entry *e)
     return (size_t)length == e->header && memcmp(header, text, e->header) == 0;
 }
 
-/* Hand the file's own buffer over as the object, shifted to its start: large ones are not copied. */
+/* Passes the file's buffer on as the object, shifted to its start, since large objects should not be copied. */
 static fpa_status entry_take(fpa_file *file, const entry *e, fpa_object *object, char **verdict,
                              fpa_error *error)
 {
@@ -226,9 +227,9 @@ fpa_status cache_load(const fpa_cache *cache, const fpa_options *options, const 
     } else if (status) {
         if (!file.missing)
             log_line(options, "cache: %s %s", path, reason.message);
-        status = FPA_OK; /* as if there were none */
+        status = FPA_OK; /* a missing entry is no error */
     } else if (entry_parse(&file, key, &e)) {
-        utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW); /* it was used now: trim asks */
+        utimensat(AT_FDCWD, path, NULL, AT_SYMLINK_NOFOLLOW); /* the time of the last use, for trim */
         status = entry_take(&file, &e, object, verdict, error);
         *found = status == FPA_OK;
     } else {
@@ -242,7 +243,7 @@ fpa_status cache_load(const fpa_cache *cache, const fpa_options *options, const 
 
 typedef bool entry_filter(int folder, const char *name, const struct stat *facts);
 
-/* The first bytes of a file of ours, as a string; empty when there are none. */
+/* The first bytes of a regular file of this user, as a string; empty: there are none. */
 static void read_start(int folder, const char *name, const struct stat *facts, char text[HEADER_SIZE])
 {
     ssize_t got = -1;
@@ -256,7 +257,8 @@ static void read_start(int folder, const char *name, const struct stat *facts, c
     text[got > 0 ? got : 0] = 0;
 }
 
-/* A file that begins with its own name and has the size that it states: only fpac writes those. */
+/* Whether a file is an entry: it begins with its own name and has the size that it states, as only fpac writes
+ * them. */
 static bool is_entry(int folder, const char *name, const struct stat *facts)
 {
     char text[HEADER_SIZE], start[HEADER_SIZE];
@@ -272,7 +274,7 @@ static bool is_entry(int folder, const char *name, const struct stat *facts)
            end + 2 - text + verdict + object == (long long)facts->st_size;
 }
 
-/* No writer takes an hour: this is what one left that was killed. */
+/* Whether a temporary file was left behind by a process that was killed: no writer takes an hour. */
 static bool is_abandoned(int folder, const char *name, const struct stat *facts)
 {
     (void)folder;
@@ -280,7 +282,7 @@ static bool is_abandoned(int folder, const char *name, const struct stat *facts)
            time(NULL) - facts->st_mtime > 3600;
 }
 
-/* A writer's file, as far as it got. */
+/* Whether a file is a writer's temporary file. */
 static bool is_begun(int folder, const char *name, const struct stat *facts)
 {
     static const char first[] = "fpac-cache 1\nkey ";
@@ -293,7 +295,7 @@ static bool is_begun(int folder, const char *name, const struct stat *facts)
            strncmp(text, first, length < strlen(first) ? length : strlen(first)) == 0;
 }
 
-/* Count the files that pass the filter, and unlink them when told to. */
+/* Counts the files that pass the filter and, if unlink_them is set, removes them. */
 static fpa_status visit(const fpa_cache *cache, entry_filter *filter, bool unlink_them, int64_t *entries,
                         int64_t *bytes, fpa_error *error)
 {
@@ -309,7 +311,7 @@ static fpa_status visit(const fpa_cache *cache, entry_filter *filter, bool unlin
             !filter(dirfd(folder), item->d_name, &facts))
             continue;
         if (unlink_them && unlinkat(dirfd(folder), item->d_name, 0) != 0)
-            continue; /* another process was faster */
+            continue; /* another process has removed it */
         ++*entries;
         *bytes += facts.st_size;
     }
@@ -321,7 +323,7 @@ static fpa_status visit(const fpa_cache *cache, entry_filter *filter, bool unlin
 
 typedef struct used_entry {
     char name[NAME_SIZE];
-    struct timespec used; /* loaded or stored */
+    struct timespec used; /* when it was last loaded or stored */
     int64_t bytes;
 } used_entry;
 
@@ -337,7 +339,7 @@ static void list_entry(used_list *list, const char *name, const struct stat *fac
         const int room = 2 * list->room + 64;
         used_entry *entries = realloc(list->entries, (size_t)room * sizeof *entries);
         if (!entries)
-            return; /* it stays, this time */
+            return; /* no memory: the entry is kept this time */
         list->entries = entries;
         list->room = room;
     }
@@ -423,7 +425,7 @@ fpa_status cache_store(const fpa_cache *cache, const char *key, const fpa_object
     };
     entry_name(key, name);
     fpa_status status = file_write(cache->folder, name, 0600, parts, 3, error);
-    if (status == FPA_OK) { /* what cannot be tidied now is tidied by the next one */
+    if (status == FPA_OK) { /* failures are ignored: a later call will remove them */
         visit(cache, is_abandoned, true, &entries, &bytes, NULL);
         trim(cache, name, &entries, NULL);
     }

@@ -24,7 +24,6 @@ bool lines_next(fpa_lines *r)
     return fine;
 }
 
-/* The rest of the current line after "word ", or NULL. */
 char *lines_after(fpa_lines *r, const char *word)
 {
     size_t length = strlen(word);
@@ -43,7 +42,6 @@ bool whole_parse(const char *text, int64_t largest, int64_t *value)
     return errno == 0 && *end == 0 && parsed <= largest;
 }
 
-/* A name that stays inside the folder: no slash, no dot at its start. */
 bool is_plain_name(const char *name)
 {
     size_t length = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_.-");
@@ -60,7 +58,6 @@ bool word_copy(char *to, size_t size, const char *word)
     return (size_t)snprintf(to, size, "%s", word) < size;
 }
 
-/* Split "first second" in two; false when it is not two words. */
 bool words_split(char *text, char **first, char **second)
 {
     char *space = text ? strchr(text, ' ') : NULL;

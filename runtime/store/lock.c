@@ -11,10 +11,10 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { WAIT_SECONDS = 600, SHORTEST = 1, LONGEST = 50 /* milliseconds between two looks */ };
+enum { WAIT_SECONDS = 600, SHORTEST = 1, LONGEST = 50 /* milliseconds between two attempts */ };
 
-/* Polls instead of blocking in flock: children that a dead holder had forked may keep its lock for ever, so the
- * wait needs a limit. */
+/* Polls instead of blocking in flock: children that a dead holder has forked may keep its lock for ever, so
+ * waiting needs a limit. */
 static bool wait_for(int fd)
 {
     const double start = clock_seconds();
@@ -27,7 +27,7 @@ static bool wait_for(int fd)
     }
 }
 
-/* True if the holder before released the lock, which removes its file; a holder that dies leaves the file. */
+/* Whether the previous holder released the lock, which removes its file; if a holder dies, the file remains. */
 static bool was_released(const fpa_lock *lock)
 {
     struct stat held, named;
@@ -35,7 +35,7 @@ static bool was_released(const fpa_lock *lock)
            held.st_dev != named.st_dev;
 }
 
-/* True: it is ours. */
+/* Takes the lock; true: this process has it. */
 static bool take(fpa_lock *lock, const fpa_options *options, const char *what)
 {
     if (flock(lock->fd, LOCK_EX | LOCK_NB) == 0)
@@ -64,7 +64,7 @@ void lock_take(const fpa_cache *cache, const fpa_options *options, const char *k
     lock->path = NULL;
 }
 
-/* Unlocked in words, because a child that was forked meanwhile has the file open too. */
+/* Unlocks explicitly, because a child that was forked meanwhile has the file open, too. */
 void lock_release(fpa_lock *lock)
 {
     if (!lock->path)

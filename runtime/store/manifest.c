@@ -11,12 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* The facts, one row a line: printer and parser walk the same table. */
+/* The facts, a row for each line; printer and parser use the same table. */
 typedef enum field_type { WHOLE, NUMBER, SMALL, DTYPE } field_type;
 
 static const struct field {
     const char *name;
-    size_t offset; /* in fpa_facts */
+    size_t offset; /* offset in fpa_facts */
     field_type type;
 } fields[] = {
     {"arithmetic", offsetof(fpa_facts, arithmetic), DTYPE},
@@ -48,7 +48,7 @@ static const char *const file_words[MANIFEST_FILES] = {
     [MANIFEST_BACKWARD_PTX] = "backward_ptx",
 };
 
-/* An entry begins with facts, and so do the gradients in it. */
+/* An entry begins with facts, and so does the part of its gradients. */
 static const char entry_word[] = "entry", backward_word[] = "backward";
 
 static const char last_word[] = "sha256";
@@ -123,7 +123,7 @@ static void print_manifest(FILE *text, const void *manifest)
     layers_print(text, m);
 }
 
-/* What print writes of something, malloc'ed, or NULL. */
+/* The text that a function prints, malloc'ed; NULL: no memory. */
 static char *printed(void (*print)(FILE *text, const void *what), const void *what)
 {
     text_buffer buffer;
@@ -136,7 +136,7 @@ static char *printed(void (*print)(FILE *text, const void *what), const void *wh
     return text_finish(&buffer);
 }
 
-/* The digest of all that stands before it: no fact is believed that was changed. */
+/* The last line is the digest of all before it, so that changed facts are not accepted. */
 char *manifest_print(const fpa_manifest *manifest)
 {
     char digest[DIGEST_TEXT], *text = NULL, *body = printed(print_manifest, manifest);
@@ -212,8 +212,8 @@ static bool parse_file(fpa_lines *r, int kind, fpa_bundle_file *file)
            word_copy(file->digest, sizeof file->digest, digest);
 }
 
-/* Reads the lines of files first to end - 1, in this order; those from `needed` on may be missing. Stops at the
- * first line that is no file's; *fine: there is such a line. */
+/* Reads the lines of files `first` to `end` - 1, in this order; those from `needed` on may be missing. Stops at
+ * the first line that is not a file's; *fine: there is such a line. */
 static fpa_status parse_files(fpa_lines *r, int first, int needed, int end, fpa_bundle_entry *entry,
                               bool *fine)
 {
@@ -231,7 +231,7 @@ static fpa_status parse_files(fpa_lines *r, int first, int needed, int end, fpa_
     return FPA_OK;
 }
 
-/* "word NAME TARGET": of the current line. */
+/* Parses "word NAME TARGET" in the current line. */
 static bool parse_title(fpa_lines *r, const char *word, fpa_facts *facts)
 {
     char *name, *target;
@@ -240,7 +240,7 @@ static bool parse_title(fpa_lines *r, const char *word, fpa_facts *facts)
            word_copy(facts->target, sizeof facts->target, target);
 }
 
-/* Reads the facts from the current line, if it is complete, and the lines after it. */
+/* Reads the facts from the current line (if `whole` says that there is one) and the lines after it. */
 static fpa_status parse_facts(fpa_lines *r, bool whole, const char *word, fpa_facts *facts)
 {
     char wanted[64];
@@ -265,7 +265,7 @@ fpa_status facts_parse(const char *where, const char *text, fpa_facts *facts, co
     return status;
 }
 
-/* The line of an entry's gradients, if there is one, is that of the entry's own head and target. */
+/* Reads the part of an entry's gradients, if there is one; its first line must name the entry's head and target. */
 static fpa_status parse_backward(fpa_lines *r, fpa_bundle_entry *entry, bool *fine)
 {
     char wanted[HEAD_MAX_NAME + 64];
@@ -279,7 +279,7 @@ static fpa_status parse_backward(fpa_lines *r, fpa_bundle_entry *entry, bool *fi
                : parse_files(r, MANIFEST_BACKWARD_CODE, MANIFEST_BACKWARD_CODE, MANIFEST_FILES, entry, fine);
 }
 
-/* Facts, files, those of the gradients where there are some, "end". */
+/* Reads an entry: facts, files, those of gradients if there are any, "end". */
 static fpa_status parse_entry(fpa_lines *r, fpa_bundle_entry *entry)
 {
     bool fine = lines_next(r);
@@ -293,8 +293,8 @@ static fpa_status parse_entry(fpa_lines *r, fpa_bundle_entry *entry)
     return fine && strcmp(r->line, "end") == 0 ? FPA_OK : lines_refuse(r, "end");
 }
 
-/* An entry takes more than 16 bytes of text: a count that a short text cannot hold is refused
- * before memory is asked for. */
+/* Reads the number of entries. An entry has more than 16 bytes of text, so a number that the text cannot contain
+ * is refused before memory is allocated. */
 static fpa_status parse_count(fpa_lines *r, size_t size, fpa_manifest *manifest)
 {
     int64_t count = 0;
@@ -308,7 +308,7 @@ static fpa_status parse_count(fpa_lines *r, size_t size, fpa_manifest *manifest)
     return manifest->entries ? FPA_OK : fail_memory(r->error);
 }
 
-/* "sha256 DIGEST": check_spelling compares it with what the lines before it demand. */
+/* Reads "sha256 DIGEST"; check_spelling compares it with the digest of the lines before. */
 static fpa_status parse_digest(fpa_lines *r)
 {
     const char *listed = lines_next(r) ? lines_after(r, last_word) : NULL;
@@ -323,8 +323,8 @@ static fpa_status refuse_line(const fpa_lines *r, const char *wanted)
                 "was changed after it was written (its SHA-256 differs); write the bundle again");
 }
 
-/* A manifest has exactly one text: prints what was read and compares, which refuses other spellings of a number
- * ("007") and facts that do not match the digest. */
+/* A manifest has exactly one spelling: prints what was read and compares, which refuses other spellings of a
+ * number ("007") and facts that do not match the digest. */
 static fpa_status check_spelling(const char *text, const fpa_manifest *manifest, fpa_lines *r)
 {
     char *ours = manifest_print(manifest);

@@ -35,7 +35,7 @@ const fpa_bundle_layer *manifest_find_layer(const fpa_manifest *manifest, const 
     return NULL;
 }
 
-/* "WORD NAME NUMBER", of the next line. */
+/* Parses "WORD NAME NUMBER" in the next line. */
 static bool parse_numbered(fpa_lines *r, const char *word, int64_t most, char name[HEAD_MAX_NAME + 1],
                            int *number)
 {
@@ -69,7 +69,7 @@ static fpa_status parse_layer(fpa_lines *r, const fpa_manifest *manifest, fpa_bu
     return FPA_OK;
 }
 
-/* A layer takes more than 16 bytes of text. */
+/* Reads the layers. Each has more than 16 bytes of text, which limits their number before memory is allocated. */
 fpa_status layers_parse(fpa_lines *r, size_t size, fpa_manifest *manifest)
 {
     int64_t count = 0;

@@ -1,4 +1,4 @@
-/* manifest_layers: the part of a manifest that names layers, behind its entries. */
+/* manifest_layers: the part of a manifest with layers, after its entries. */
 #ifndef FPAC_RUNTIME_STORE_MANIFEST_LAYERS_H
 #define FPAC_RUNTIME_STORE_MANIFEST_LAYERS_H
 
@@ -9,7 +9,8 @@
 
 void layers_print(FILE *text, const fpa_manifest *manifest);
 
-/* size: of the whole text, which a number of layers has to fit into. The heads are the entries', which are there. */
+/* Read the layers. size: bytes of the whole text, which limits their number. The entries, whose heads layers name,
+ * have been read. */
 fpa_status layers_parse(fpa_lines *r, size_t size, fpa_manifest *manifest);
 
 #endif
