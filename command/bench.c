@@ -1,4 +1,4 @@
-/* bench: measure heads on this machine, in one form at one size. */
+/* bench: measures heads on this machine, in one form and at one size. */
 #include "head/lift.h"
 #include "bench.h"
 #include "bench_backward.h"
@@ -14,7 +14,7 @@
 #include "command.h"
 #include "options.h"
 
-/* What all heads of one command share. */
+/* Data that all heads of a command share. */
 typedef struct bench {
     const bench_options *options;
     fpa_options open_options;
@@ -23,7 +23,7 @@ typedef struct bench {
     fpa_device *device; /* NULL: kernels run on the CPU */
     fpa_ceiling ceiling;
     fpa_json *json;
-    FILE *tsv; /* NULL: no lines are kept */
+    FILE *tsv; /* NULL: no lines are written */
 } bench;
 
 static fpa_status keep(const bench *b, const bench_row *row, fpa_error *error)
@@ -47,7 +47,7 @@ static void show(const bench *b, const bench_row *row)
         bench_print(row);
 }
 
-/* Of q, k, v, o, gates, positions and masks, and of a state that is read and written, once each. */
+/* The bytes of q, k, v, o, gates, positions and masks, and of a state that is read and written, once each. */
 static double least_bytes(const bench *b, const fpa_kernel *kernel, fpa_form form)
 {
     const fpa_head *head = kernel->head;
@@ -59,7 +59,7 @@ static double least_bytes(const bench *b, const fpa_kernel *kernel, fpa_form for
            (double)b->load.batch * (double)b->load.length * positions;
 }
 
-/* The bound and the prediction of what was timed. */
+/* Computes the bound and the prediction for a row that was timed. */
 static fpa_status compare(const bench *b, const fpa_kernel *kernel, bench_row *row, fpa_error *error)
 {
     const bench_job job = {b->options, &b->open_options, b->target, &b->load, b->json, b->tsv};
@@ -75,7 +75,7 @@ static fpa_status compare(const bench *b, const fpa_kernel *kernel, bench_row *r
     return bench_predict(&job, kernel, &row->cost, error);
 }
 
-/* Takes the head. */
+/* Measures a head, and frees it. */
 static fpa_status bench_head(const bench *b, fpa_head *head, fpa_error *error)
 {
     fpa_kernel *kernel = NULL;
@@ -100,8 +100,8 @@ static fpa_status bench_head(const bench *b, fpa_head *head, fpa_error *error)
     return status;
 }
 
-/* A head that is refused does not end the run; *code tells. What follows a broken device or a full disk would fail
- * as well. */
+/* A head that fails does not end the run; *code becomes its exit code. After a broken device or a full disk the
+ * others would fail as well, so these end it. */
 static fpa_status pass_over(const bench *b, const char *head, fpa_status status, const fpa_error *error,
                             int *code)
 {
@@ -115,7 +115,7 @@ static fpa_status pass_over(const bench *b, const char *head, fpa_status status,
     return FPA_OK;
 }
 
-/* The ceilings of the dtypes that the heads have, before the first of them is opened. */
+/* Measures the ceilings for the dtypes of the heads, before the first head is opened. */
 static fpa_status measure_ceilings(bench *b, fpa_head *const *heads, int count, fpa_error *error)
 {
     progress("measuring copies and matrix products");
@@ -158,7 +158,7 @@ static fpa_status bench_all_candidates(const bench *b, fpa_head *const *heads, i
     return status;
 }
 
-/* Takes the heads. */
+/* Measures gradients of all heads, and frees the heads. */
 static fpa_status bench_all_gradients(const bench *b, fpa_head **heads, int count, int *code,
                                       fpa_error *error)
 {
@@ -176,7 +176,7 @@ static fpa_status bench_all_gradients(const bench *b, fpa_head **heads, int coun
     return status;
 }
 
-/* Layers have one kind of line; what asks for others is of heads. */
+/* Whether an option applies to heads only; layers have one kind of output. */
 static bool is_of_heads(const bench_options *options)
 {
     return options->backward || options->candidates || options->breakdown || options->recent || options->tsv;
@@ -234,7 +234,7 @@ static fpa_status bench_on_device(bench *b, const char *spec, int *code, fpa_err
     return status;
 }
 
-/* Options that mean nothing for the target are mistakes. */
+/* Options that do not apply to the target are errors. */
 static fpa_status check_options(const bench_options *options, bool on_device, fpa_error *error)
 {
     fpa_dtype dtype;
@@ -263,7 +263,7 @@ static fpa_status check_options(const bench_options *options, bool on_device, fp
     return options->dtype ? select_dtype(options->dtype, &dtype, error) : FPA_OK;
 }
 
-/* What the command line asks for, before anything is opened. */
+/* Selects form and target of the command line, before anything is opened. */
 static fpa_status select_request(bench *b, int *form, const fpa_backend **backend, fpa_error *error)
 {
     fpa_status status = select_form(b->options->form, form, error);
@@ -279,7 +279,7 @@ static fpa_status select_request(bench *b, int *form, const fpa_backend **backen
                                   : measured_open(b->options->tsv, &b->tsv, error);
 }
 
-/* *code: EXIT_OK, or that of the last head that was refused. */
+/* *code: EXIT_OK, or the exit code of the last head that failed. */
 static fpa_status run_bench(const bench_options *options, fpa_json *json, const char *spec, int *code,
                             fpa_error *error)
 {
@@ -306,11 +306,11 @@ static fpa_status run_bench(const bench_options *options, fpa_json *json, const 
     status = on_device && !options->backward ? bench_on_device(&b, spec, code, error)
                                              : bench_spec(&b, spec, code, error);
     if (b.tsv)
-        fclose(b.tsv); /* each line was flushed */
+        fclose(b.tsv); /* each line has been flushed */
     return status;
 }
 
-/* OpenMP reads this when it starts, which is when the first kernel is loaded. */
+/* OpenMP reads the variable when it starts, which is when the first kernel is loaded. */
 static void set_threads(int64_t threads)
 {
     char text[24];

@@ -1,4 +1,4 @@
-/* bench: what `fpac bench` was asked for and how it shows what it found. */
+/* bench: the options of `fpac bench`, and how it prints its results. */
 #ifndef FPAC_COMMAND_BENCH_H
 #define FPAC_COMMAND_BENCH_H
 
@@ -11,33 +11,33 @@
 #include "timing.h"
 
 typedef struct bench_options {
-    const char *head, *form, *target, *dtype, *tsv;         /* tsv: append lines there, or NULL */
-    int64_t recent, layers;                                 /* 0: not given */
+    const char *head, *form, *target, *dtype, *tsv; /* tsv: file to which lines are appended, or NULL */
+    int64_t recent, layers;                         /* 0: not given */
     int64_t length, batch, heads, repeats, threads, device; /* repeats, threads 0: not given */
     bool graph, candidates, json, backward, breakdown;
 } bench_options;
 
-/* A head that was timed. */
+/* The results for a head that was timed. */
 typedef struct bench_row {
     const fpa_description *about;
     fpa_timing timing;
-    fpa_bound bound;         /* of this forward on this machine */
-    fpa_cost cost;           /* as the model predicts it */
-    fpa_breakdown breakdown; /* on a GPU, when it was asked for */
+    fpa_bound bound;         /* the least time of this forward on this machine */
+    fpa_cost cost;           /* the model's prediction */
+    fpa_breakdown breakdown; /* on a GPU, if wanted */
 } bench_row;
 
-/* One row, of a kernel on the CPU. */
+/* Print the title of rows, or a row, for kernels on the CPU. */
 void bench_print_title(const bench_options *options);
 void bench_print(const bench_row *row);
 void bench_write(fpa_json *json, const bench_options *options, const bench_row *row);
-/* A head that cannot be timed, as JSON. */
+/* Print a head that cannot be timed, as JSON. */
 void bench_write_error(fpa_json *json, const char *head, const fpa_error *error);
 
-/* A row as a line of measurements; ceiling NULL: on the CPU. */
+/* Make a line of measurements of a row; ceiling NULL: on the CPU. */
 void bench_describe(const fpa_description *about, const bench_options *options, const fpa_ceiling *ceiling,
                     const fpa_timing *timing, fpa_measured *item);
 
-/* The same on a GPU: rates beside what the device does at best. */
+/* The same for a GPU, with rates relative to the device's ceilings. */
 void bench_print_device_title(const bench_options *options, const fpa_device *device,
                               const fpa_ceiling *ceiling);
 void bench_print_device(const bench_row *row, const fpa_ceiling *ceiling);

@@ -17,7 +17,7 @@
 
 enum { MOST_REPEATS = 1024, Q = 0, K, V, O, DEN, GATE, D_O, D_Q, D_K, D_V, D_GATE, POSITIONS, MASK, ARRAYS };
 
-/* One call of both. */
+/* The operands of a forward and a backward call. */
 typedef struct passes {
     fpa_operand array[ARRAYS];
     fpa_operand *weights, *d_weights; /* [weight_count] */
@@ -36,7 +36,7 @@ static fpa_status make(fpa_operand *operand, int axes, const int64_t *shape, fpa
     return status ? status : operand_bind_pattern(operand, dtype, 1 + (uint64_t)axes, low, high, error);
 }
 
-/* What a lift's tokens have beside: positions, and a mask that takes all keys. */
+/* Makes the other operands of a head with a lift: positions, and a mask without masked keys. */
 static fpa_status make_tokens(passes *p, const fpa_head *head, const fpa_load *load, fpa_error *error)
 {
     const int64_t shape[3] = {load->batch, load->length,
@@ -47,7 +47,7 @@ static fpa_status make_tokens(passes *p, const fpa_head *head, const fpa_load *l
     return status ? status : operand_bind_mask(&p->array[MASK], error);
 }
 
-/* Keys and queries are positive, so that no normaliser comes near zero. */
+/* Makes the operands. Keys and queries are positive, so that no normaliser comes near zero. */
 static fpa_status make_arrays(passes *p, const fpa_head *head, const fpa_load *load, fpa_error *error)
 {
     const struct {
@@ -143,7 +143,7 @@ static fpa_status make_workspaces(passes *p, const fpa_kernel *kernel, fpa_form 
     return status;
 }
 
-/* To where the kernel computes. */
+/* Copies all operands to the kernel's device. */
 static fpa_status place_all(passes *p, const fpa_kernel *kernel, fpa_error *error)
 {
     fpa_status status = FPA_OK;
@@ -157,7 +157,7 @@ static fpa_status place_all(passes *p, const fpa_kernel *kernel, fpa_error *erro
     return status;
 }
 
-/* One of both, so many times: seconds of one, when all are through. */
+/* Runs the forward or the backward call `times` times; *seconds of one call, measured when all are finished. */
 static fpa_status run(const passes *p, const fpa_kernel *kernel, fpa_form form, int which, int times,
                       double *seconds, fpa_error *error)
 {
@@ -175,7 +175,7 @@ static fpa_status run(const passes *p, const fpa_kernel *kernel, fpa_form form, 
     return status;
 }
 
-/* On a GPU so many that waiting for them takes no part of the time. */
+/* The number of calls in a measurement: on a GPU so many that waiting for them takes no significant time. */
 static int batch_of(const fpa_kernel *kernel, double seconds)
 {
     enum { MOST = 64 };
@@ -184,7 +184,7 @@ static int batch_of(const fpa_kernel *kernel, double seconds)
     return !device_is_remote(kernel) ? 1 : times < MOST ? times : MOST;
 }
 
-/* Medians of both, in turn; the first ones are not counted. */
+/* Medians of both calls, measured alternately; the first ones are not counted. */
 static fpa_status repeat(const passes *p, const fpa_kernel *kernel, const fpa_load *load, double seconds[2],
                          fpa_error *error)
 {
@@ -227,7 +227,7 @@ static void release(passes *p, const fpa_kernel *kernel)
     free(p->d_weight_list);
 }
 
-/* Seconds of the products of both passes at the machine's rate: of the fewest features, or pair by pair. */
+/* Seconds for the products of both passes at the machine's rate: with the fewest features, or pair by pair. */
 static double bound_of(const bench_job *job, const fpa_kernel *kernel)
 {
     const fpa_facts *facts = &kernel->facts;

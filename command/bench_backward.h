@@ -1,4 +1,4 @@
-/* bench_backward: what gradients of a head take, beside its forward pass. */
+/* bench_backward: the time of a head's gradients, compared with its forward pass. */
 #ifndef FPAC_COMMAND_BENCH_BACKWARD_H
 #define FPAC_COMMAND_BENCH_BACKWARD_H
 
@@ -6,7 +6,7 @@
 
 void bench_backward_title(const bench_options *options);
 
-/* Opens the head with its gradients, times both and prints a line, or JSON. Takes the head. */
+/* Open the head with its gradients, time both, print a line or JSON, and free the head. */
 fpa_status bench_backward(const bench_job *job, fpa_head *head, fpa_error *error);
 
 #endif

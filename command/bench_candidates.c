@@ -12,12 +12,12 @@
 #include "runtime/api/open.h"
 #include "runtime/kernel.h"
 
-/* One candidate, timed. */
+/* A candidate with its measured time. */
 typedef struct row {
-    const char *plan; /* mechanism that the kernels are planned by; "": the back end has no others */
+    const char *plan; /* mechanism by which the kernels are planned; "": the back end has one only */
     fpa_candidate candidate;
     double measured; /* seconds */
-    bool chosen;     /* by the model, of its kernel's */
+    bool chosen;     /* the model's choice among the candidates of its kernel */
 } row;
 
 typedef struct table {
@@ -26,9 +26,9 @@ typedef struct table {
     fpa_call_size size;
     fpa_simplified simple;
     fpa_plan planned;
-    const char *plan; /* mechanism of it that has the form */
+    const char *plan; /* mechanism of the plan that serves the form */
     int count, room;
-    row *rows; /* first those of the chosen plan */
+    row *rows; /* those of the chosen plan come first */
 } table;
 
 /* ---- rows ---- */
@@ -98,7 +98,7 @@ static fpa_status open_as(const table *t, const char *mechanism, fpa_kernel **ke
     return status;
 }
 
-/* Times it; of a list of one the module chooses. */
+/* Times a candidate; if the list has one only, the module chooses. */
 static fpa_status time_candidate(table *t, const fpa_kernel *kernel, row *r, fpa_error *error)
 {
     fpa_load load = *t->job->load;
@@ -119,7 +119,7 @@ static fpa_status time_candidate(table *t, const fpa_kernel *kernel, row *r, fpa
     return status ? status : add_row(t, r, error);
 }
 
-/* What a module says that suits a call of the size; malloc'ed. */
+/* Lists the module's candidates for a call of the size; malloc'ed. */
 static fpa_status list_suited(const fpa_module *module, const fpa_call_size *size, fpa_candidate **list,
                               int *count, int *fastest, fpa_error *error)
 {
@@ -141,7 +141,7 @@ static fpa_status list_suited(const fpa_module *module, const fpa_call_size *siz
     return FPA_OK;
 }
 
-/* All of them, or the one that the model finds the fastest. */
+/* Times all candidates, or only the one that is fastest by the model. */
 static fpa_status time_module(table *t, const fpa_kernel *kernel, const char *plan, bool all,
                               fpa_error *error)
 {
@@ -157,20 +157,20 @@ static fpa_status time_module(table *t, const fpa_kernel *kernel, const char *pl
     return status;
 }
 
-/* ---- mechanisms that kernels are planned by ---- */
+/* ---- mechanisms by which kernels are planned ---- */
 
 static bool is_split(int mechanism)
 {
     return mechanism == SPLIT_PANEL || mechanism == SPLIT_OUTER;
 }
 
-/* Whether it can have the form. */
+/* Whether a mechanism can serve the form. */
 static bool plans_form(const table *t, int mechanism)
 {
     return t->size.form == FORM_CHUNKED || (t->size.form == FORM_PARALLEL && is_split(mechanism));
 }
 
-/* What has the form: a fused mechanism, or the split; "": there is no choice. */
+/* The mechanism that serves the form: a fused one or split; "": there is no choice. */
 static const char *planned_by(const table *t, const fpa_plan *plan)
 {
     const fpa_generator *generator = generator_of(t->job->target);
@@ -189,7 +189,7 @@ static fpa_status make_plan(table *t, fpa_error *error)
     return status;
 }
 
-/* One that does not suit the head says why. */
+/* Times another mechanism; if it does not suit the head, prints the reason. */
 static fpa_status time_alternative(table *t, const char *mechanism, fpa_error *error)
 {
     fpa_kernel *kernel = NULL;
@@ -219,11 +219,11 @@ static fpa_status time_alternatives(table *t, fpa_error *error)
     return status;
 }
 
-/* ---- forms, where each has one candidate ---- */
+/* ---- forms, if each has one candidate ---- */
 
 int bench_threads(void)
 {
-    const char *given = getenv("OMP_NUM_THREADS"); /* --threads sets it */
+    const char *given = getenv("OMP_NUM_THREADS"); /* set by --threads */
     const long count = given ? strtol(given, NULL, 10) : sysconf(_SC_NPROCESSORS_ONLN);
     return count > 1 && count < 4096 ? (int)count : 1;
 }
@@ -244,7 +244,7 @@ static fpa_status time_form(table *t, const fpa_kernel *kernel, bool chosen, fpa
     return status;
 }
 
-/* The form that is asked for, or both that take whole sequences: which of them AUTO is, is the choice. */
+/* Times the form that is wanted; for AUTO both forms for whole sequences, between which AUTO chooses. */
 static fpa_status time_forms(table *t, const fpa_kernel *kernel, fpa_error *error)
 {
     const int chosen = t->size.form;
@@ -262,7 +262,7 @@ static fpa_status time_forms(table *t, const fpa_kernel *kernel, fpa_error *erro
 
 /* ---- regret ---- */
 
-/* What the chosen candidate takes, over the least of rows [0, end), less 1. */
+/* The time of the chosen candidate divided by the least of rows [0, end), minus 1. */
 static double regret_of(const table *t, int end)
 {
     double chosen = 0, least = 0;
@@ -321,7 +321,7 @@ static fpa_call_size size_of(const fpa_load *load, const fpa_kernel *kernel)
                            .joined = true};
 }
 
-/* *own: rows of what is chosen. */
+/* *own: the number of rows of the chosen plan. */
 static fpa_status time_all(table *t, const fpa_kernel *kernel, int *own, fpa_error *error)
 {
     fpa_status status;
@@ -332,7 +332,7 @@ static fpa_status time_all(table *t, const fpa_kernel *kernel, int *own, fpa_err
     return status ? status : time_alternatives(t, error);
 }
 
-/* What the module chooses; where it has one candidate, what its plan says of that. */
+/* The cost of the module's choice; if it has one candidate only, that of the plan. */
 static fpa_status ask_module(table *t, const fpa_kernel *kernel, fpa_cost *cost, fpa_error *error)
 {
     fpa_candidate *list;

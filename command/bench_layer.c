@@ -7,7 +7,7 @@
 #include "runtime/api/open.h"
 #include "timing_layer.h"
 
-/* How many times as fast as its parts one behind the other, each with all of the machine. */
+/* The speed of the layer relative to its parts one after the other, each on all of the machine. */
 static double gain(const fpa_layer_timing *timing)
 {
     return timing->sum / timing->seconds;

@@ -34,7 +34,7 @@ void bench_print(const bench_row *row)
     fflush(stdout);
 }
 
-/* What rows of CPUs and GPUs have in common. */
+/* Writes the fields that rows of CPUs and GPUs have in common. */
 static void write_common(fpa_json *json, const bench_options *options, const bench_row *row)
 {
     const fpa_description *about = row->about;
@@ -77,12 +77,12 @@ void bench_write_error(fpa_json *json, const char *head, const fpa_error *error)
 
 static double rate(const fpa_timing *timing)
 {
-    return timing->bytes / timing->seconds; /* bytes a second */
+    return timing->bytes / timing->seconds; /* bytes per second */
 }
 
 static double product_of(const fpa_description *about, const fpa_ceiling *ceiling)
 {
-    return ceiling->product[dtype_find(about->dtype)]; /* FLOP a second; 0: not measured */
+    return ceiling->product[dtype_find(about->dtype)]; /* FLOP per second; 0: not measured */
 }
 
 void bench_describe(const fpa_description *about, const bench_options *options, const fpa_ceiling *ceiling,
@@ -130,7 +130,7 @@ void bench_print_device_title(const bench_options *options, const fpa_device *de
            "limited by");
 }
 
-/* A cache that holds the operands makes a forward look faster than memory. */
+/* Warns if the operands fit into the cache, which makes a forward look faster than memory. */
 static void print_warning(const fpa_timing *timing)
 {
     char all[SIZE_TEXT], cache[SIZE_TEXT];
@@ -140,7 +140,7 @@ static void print_warning(const fpa_timing *timing)
                size_text(all, bytes), size_text(cache, timing->cache_bytes));
 }
 
-/* "87.1 %"; "-" where it is not known. */
+/* A share as "87.1 %"; "-" if it is not known. */
 static const char *percent(char text[16], double share)
 {
     snprintf(text, 16, share > 0 ? "%.1f %%" : "-", 100 * share);

@@ -4,13 +4,14 @@
 
 #include "machine/cpu.h"
 
-/* FLOP of a token and head; length: tokens that its sequence has. */
+/* The least FLOP of a token and head over the forms; call->length: tokens of its sequence. */
 static double least_flop(const fpa_facts *facts, int dv, bool causal, const fpa_bound_call *call)
 {
     const double written = 4.0 * (double)facts->features * dv;
     const double projections = facts->flop[FORM_RECURRENT] - written;
     const double fewest = fmin((double)facts->features, (double)facts->features_minimum);
-    const double pairs = causal ? (call->length + 1) / 2 : call->length; /* that a query sees */
+    /* keys that a query sees, on average */
+    const double pairs = causal ? (call->length + 1) / 2 : call->length;
     const double parallel = pairs * facts->flop[FORM_PARALLEL];
     double features = INFINITY;
     if (facts->forms & (1 << FORM_CHUNKED | 1 << FORM_RECURRENT))

@@ -8,15 +8,15 @@
 
 enum { SAMPLES = 9 };
 
-/* One launch of the work: an event before it and behind each of its kernels. */
+/* One launch of the work, with an event before it and after each of its kernels. */
 typedef struct recording {
     const fpa_device *device;
-    int events; /* that there are */
+    int events; /* events that exist */
     CUevent event[BREAKDOWN_LAUNCHES + 1];
-    int count; /* kernels of this launch */
+    int count; /* kernels of this launch so far */
     const char *kernel[BREAKDOWN_LAUNCHES];
     double seconds[BREAKDOWN_LAUNCHES][SAMPLES];
-    fpa_status status; /* of what a watcher cannot return */
+    fpa_status status; /* errors, which the callback cannot return */
     fpa_error *error;
 } recording;
 
@@ -78,7 +78,7 @@ static fpa_status take_sample(recording *r, const fpa_work *work, int64_t number
     return status ? status : read_clock(r, sample);
 }
 
-/* Kernels in the order of their first launch. */
+/* The entry of a kernel; entries are in the order of first launches. */
 static kernel_part *part_of(fpa_breakdown *breakdown, const char *kernel)
 {
     for (int i = 0; i < breakdown->count; i++)
@@ -108,7 +108,7 @@ fpa_status breakdown_measure(const fpa_device *device, const fpa_work *work, fpa
 {
     recording r = {.device = device, .error = error};
     *breakdown = (fpa_breakdown){0};
-    fpa_status status = take_sample(&r, work, 0, 0); /* may load code: it is taken again */
+    fpa_status status = take_sample(&r, work, 0, 0); /* not counted: it may load code */
     for (int i = 0; i < SAMPLES && !status; i++)
         status = take_sample(&r, work, i + 1, i);
     if (!status)

@@ -1,4 +1,4 @@
-/* breakdown: how long each kernel of a forward takes on a GPU, one after the other. */
+/* breakdown: the time of each kernel of a forward on a GPU, one after the other. */
 #ifndef FPAC_COMMAND_BREAKDOWN_H
 #define FPAC_COMMAND_BREAKDOWN_H
 
@@ -8,22 +8,22 @@
 enum { BREAKDOWN_KERNELS = 16, BREAKDOWN_LAUNCHES = 256 };
 
 typedef struct kernel_part {
-    const char *kernel; /* its name in the table of kernels */
+    const char *kernel; /* name in the table of kernels */
     int launches;
-    double seconds; /* of all of them */
+    double seconds; /* seconds of all its launches */
 } kernel_part;
 
 typedef struct fpa_breakdown {
-    int count; /* 0: was not asked for */
+    int count; /* 0: not wanted */
     kernel_part part[BREAKDOWN_KERNELS];
 } fpa_breakdown;
 
-/* Medians of several launches of the work, an event behind each kernel: none overlaps the next one then. UNSUPPORTED: a
- * launch has more than BREAKDOWN_LAUNCHES kernels. */
+/* Medians of several launches of the work, with an event after each kernel, so that kernels do not overlap.
+ * UNSUPPORTED: a launch has more than BREAKDOWN_LAUNCHES kernels. */
 fpa_status breakdown_measure(const fpa_device *device, const fpa_work *work, fpa_breakdown *breakdown,
                              fpa_error *error);
 
-/* Beside the seconds of the whole forward. */
+/* Print the kernels' times, compared with the seconds of the whole forward. */
 void breakdown_print(const fpa_breakdown *breakdown, double whole);
 void breakdown_write(fpa_json *json, const fpa_breakdown *breakdown);
 

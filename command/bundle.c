@@ -20,9 +20,9 @@ static fpa_status write_manifest(const bundle *b, const fpa_manifest *manifest, 
     return status;
 }
 
-/* ---- what the folder had before ---- */
+/* ---- earlier contents of the folder ---- */
 
-/* A manifest that cannot be read is replaced: it is what its reader asks for. */
+/* Reads the folder's earlier manifest; one that cannot be read is treated as missing, and replaced. */
 static fpa_status read_old(const bundle *b, fpa_manifest *old, fpa_error *error)
 {
     fpa_file file;
@@ -66,7 +66,7 @@ static bool is_same_kernel(const fpa_bundle_entry *entry, const fpa_bundle_entry
            strcmp(entry->facts.target, other->facts.target) == 0;
 }
 
-/* No file of it has other bytes now. */
+/* Whether no file of an earlier entry has been overwritten by `written`. */
 static bool is_untouched(const fpa_bundle_entry *entry, const fpa_bundle_entry *written)
 {
     for (int i = 0; i < MANIFEST_FILES; i++)
@@ -77,15 +77,16 @@ static bool is_untouched(const fpa_bundle_entry *entry, const fpa_bundle_entry *
     return true;
 }
 
-/* What one call writes. */
+/* The work of one call. */
 typedef struct bundle_work {
     fpa_head *const *heads;
     int count, targets_count, failures;
     const fpa_target *const *targets;
-    fpa_manifest written; /* entries of this call so far */
+    fpa_manifest written; /* entries that this call has written so far */
 } bundle_work;
 
-/* Whether an entry of before is still in the folder, as it was. withdrawn: of which some files were written; NULL: none. */
+/* Whether an earlier entry is unchanged in the folder. withdrawn: an entry of this call of which some files were
+ * written; NULL: none. */
 static bool stays(const bundle *b, const bundle_work *work, const fpa_bundle_entry *before,
                   const fpa_bundle_entry *withdrawn)
 {
@@ -97,7 +98,7 @@ static bool stays(const bundle *b, const bundle_work *work, const fpa_bundle_ent
     return same;
 }
 
-/* Of this call, then those of before. */
+/* Lists this call's entries, then the earlier ones. */
 static fpa_status list_entries(const bundle *b, const bundle_work *work, const fpa_manifest *old,
                                const fpa_bundle_entry *withdrawn, fpa_manifest *listed, fpa_error *error)
 {
@@ -115,7 +116,7 @@ static fpa_status list_entries(const bundle *b, const bundle_work *work, const f
 
 /* ---- layers ---- */
 
-/* A head as some entry has it: the digest of its text; NULL: no entry is of it. */
+/* The digest of a head's text in the entries; NULL: no entry is of it. */
 static const char *head_digest_of(const fpa_bundle_entry *entries, int count, const char *name)
 {
     for (int i = 0; i < count; i++)
@@ -124,7 +125,8 @@ static const char *head_digest_of(const fpa_bundle_entry *entries, int count, co
     return NULL;
 }
 
-/* The head of a part that the entries lack, or that they have otherwise than `old`'s (NULL: as it may be). */
+/* The first head of a layer that the entries do not have, or have with another text than in `old` (NULL: any
+ * text); NULL: there is none. */
 static const char *other_head(const fpa_bundle_layer *layer, const fpa_bundle_entry *entries, int count,
                               const fpa_manifest *old)
 {
@@ -136,13 +138,13 @@ static const char *other_head(const fpa_bundle_layer *layer, const fpa_bundle_en
     return NULL;
 }
 
-/* The head that this call has not written, of a layer that it is to name; NULL: it wrote all. */
+/* The first head of a layer that this call has not written; NULL: it has written all. */
 static const char *unwritten_head(const bundle_work *work, const fpa_bundle_layer *layer)
 {
     return other_head(layer, work->written.entries, work->written.count, NULL);
 }
 
-/* Those of this call whose heads it has written, and those of before. */
+/* Lists the layers of this call whose heads it has written, and the earlier ones. */
 static fpa_status list_layers(const bundle *b, const bundle_work *work, const fpa_manifest *old,
                               fpa_manifest *listed, fpa_error *error)
 {
@@ -175,7 +177,7 @@ static void warn_of_layers(const bundle *b, const bundle_work *work)
 
 /* ---- entries ---- */
 
-/* Two of one name would overwrite each other's files. */
+/* Checks that names differ: two heads of one name would overwrite each other's files. */
 static fpa_status check_names(fpa_head *const *heads, int count, const bundle_parts *parts, fpa_error *error)
 {
     for (int i = 0; i < count; i++)
@@ -211,13 +213,13 @@ static fpa_status find_targets(const char *const *names, int count, const fpa_ta
     return FPA_OK;
 }
 
-/* Of a full disk, say, the others would suffer too. */
+/* Whether an error, such as a full disk, concerns the other entries, too. */
 static bool concerns_all(fpa_status status)
 {
     return status == FPA_NO_MEMORY || status == FPA_IO;
 }
 
-/* What was written of an entry that is not listed; targets share NAME.head. */
+/* Removes the files of an entry that is not listed, except NAME.head, which targets share. */
 static void remove_files(const bundle *b, const fpa_manifest *listed, const fpa_bundle_entry *entry)
 {
     for (int i = 0; i < MANIFEST_FILES; i++) {
@@ -229,7 +231,7 @@ static void remove_files(const bundle *b, const fpa_manifest *listed, const fpa_
     }
 }
 
-/* The manifest of what there is now; of nothing there is none. */
+/* Makes the manifest of the present contents; without entries there is none. */
 static fpa_status list(const bundle *b, const bundle_work *work, const fpa_manifest *old,
                        const fpa_bundle_entry *withdrawn, fpa_error *error)
 {
@@ -247,14 +249,15 @@ static fpa_status list(const bundle *b, const bundle_work *work, const fpa_manif
     return status;
 }
 
-/* The same, of what others may have written into the folder meanwhile, too: they wait here. */
+/* Writes the manifest, including what other calls may have written into the folder meanwhile; these wait for the
+ * lock. */
 static fpa_status save(const bundle *b, const bundle_work *work, const fpa_bundle_entry *withdrawn,
                        fpa_error *error)
 {
     fpa_manifest old = {0};
     const int folder = open(b->folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (folder >= 0)
-        flock(folder, LOCK_EX); /* where a folder has locks */
+        flock(folder, LOCK_EX); /* ignored if the file system has no locks */
     fpa_status status = read_old(b, &old, error);
     if (!status)
         status = list(b, work, &old, withdrawn, error);
@@ -272,8 +275,8 @@ static bool is_begun(const fpa_bundle_entry *entry)
     return false;
 }
 
-/* An entry's files, then a manifest with it: whenever this ends, by a full disk or a signal, the folder is a bundle of what
- * was finished. */
+/* Writes an entry's files, then a manifest with it, so that whenever the process ends, by a full disk or a signal,
+ * the folder is a bundle of the finished entries. */
 static fpa_status write_entry(const bundle *b, bundle_work *work, const fpa_head *head,
                               const fpa_target *target, fpa_error *error)
 {
@@ -293,7 +296,7 @@ static fpa_status write_entry(const bundle *b, bundle_work *work, const fpa_head
     return status;
 }
 
-/* The first failure is *first. */
+/* Reports a failure: the first one is stored in *first, later ones are warnings. */
 static void tell_failure(const bundle *b, bundle_work *work, const fpa_error *failure, fpa_error *first)
 {
     if (work->failures++ == 0)
@@ -302,7 +305,7 @@ static void tell_failure(const bundle *b, bundle_work *work, const fpa_error *fa
         log_line(b->options, "%s: warning: %s", failure->where, failure->message);
 }
 
-/* Each that can be; the status is that of the first that cannot. */
+/* Writes every entry that can be written; returns the status of the first one that cannot. */
 static fpa_status write_entries(const bundle *b, bundle_work *work, fpa_error *first)
 {
     fpa_error failure;
@@ -339,7 +342,7 @@ fpa_status bundle_write(fpa_head *const *heads, int count, const char *folder, c
     if (!status)
         status = write_entries(&b, &work, error);
     if (status && !was_there)
-        rmdir(folder); /* if nothing could be written into it */
+        rmdir(folder); /* succeeds only if the folder is empty */
     manifest_free(&work.written);
     free(found);
     return status;

@@ -8,22 +8,22 @@
 #include <string.h>
 #include <unistd.h>
 
-/* The kernels of each are a module: a source, and files of its own. */
+/* Forward and backward kernels are separate modules, each with a source and files of its own. */
 typedef enum direction { FORWARD, BACKWARD, DIRECTIONS } direction;
 
 static const struct direction_files {
     manifest_file code, header, object, ptx;
-    const char *infix; /* of their names */
+    const char *infix; /* inserted into their file names */
 } directions[DIRECTIONS] = {
     [FORWARD] = {MANIFEST_CODE, MANIFEST_HEADER, MANIFEST_OBJECT, MANIFEST_PTX, ""},
     [BACKWARD] = {MANIFEST_BACKWARD_CODE, MANIFEST_BACKWARD_HEADER, MANIFEST_BACKWARD_OBJECT,
                   MANIFEST_BACKWARD_PTX, ".backward"},
 };
 
-/* What a back end's files are called. */
+/* Endings of a back end's files. */
 typedef struct kind_of_files {
-    const char *code, *header, *object, *ptx; /* NULL: it has none */
-    bool always_objects;                      /* whether they are asked for or not */
+    const char *code, *header, *object, *ptx; /* NULL: there is no such file */
+    bool always_objects;                      /* objects are written whether they are wanted or not */
     mode_t object_mode;
 } kind_of_files;
 
@@ -33,7 +33,7 @@ static const kind_of_files kinds[BACKENDS] = {
         {.code = "cu", .object = "cubin", .ptx = "ptx", .always_objects = true, .object_mode = 0666},
 };
 
-/* What is being written: a head for a target. */
+/* The entry that is written: a head for a target. */
 typedef struct writing {
     const bundle *b;
     const fpa_head *head;
@@ -41,11 +41,11 @@ typedef struct writing {
     fpa_bundle_entry *entry;
 } writing;
 
-/* All of a direction, before a file of it is written: what is refused leaves none. */
+/* All data of a direction, made before its first file is written, so that nothing is written of what is refused. */
 typedef struct made {
     fpa_source source;
-    fpa_object object, ptx; /* no bytes: not asked for */
-    fpa_module module;      /* without a back end: it was not compiled, or does not run here */
+    fpa_object object, ptx; /* no bytes: not wanted */
+    fpa_module module;      /* backend NULL: it was not compiled, or does not run here */
 } made;
 
 /* ---- files ---- */
@@ -70,7 +70,7 @@ void bundle_file_remove(const bundle *b, const char *name)
     free(path);
 }
 
-/* Write one file and note its digest. */
+/* Writes a file and records its digest. */
 static fpa_status write_file(const writing *w, const void *bytes, size_t size, manifest_file which,
                              mode_t mode, fpa_error *error)
 {
@@ -97,7 +97,7 @@ static const char *isa_of(const fpa_target *target)
     return colon ? colon + 1 : target->name;
 }
 
-/* ending NULL: there is none. */
+/* Names a file; ending NULL: there is no such file. */
 static void name_file(const writing *w, direction of, manifest_file which, bool with_isa, const char *ending)
 {
     fpa_bundle_file *file = &w->entry->files[which];
@@ -133,7 +133,7 @@ static fpa_status write_head(const writing *w, fpa_error *error)
 
 /* ---- objects ---- */
 
-/* A machine that cannot run a target may still write it: for one that can. */
+/* *runs: whether this machine runs the target. It may write it for another machine nevertheless. */
 static fpa_status ask_whether_it_runs(const writing *w, const fpa_backend *backend, bool *runs,
                                       fpa_error *error)
 {
@@ -150,7 +150,7 @@ static fpa_status ask_whether_it_runs(const writing *w, const fpa_backend *backe
     return FPA_OK;
 }
 
-/* A file has one cubin with all kernels, which other tools read too. */
+/* Compiles a source. A CUDA file becomes one cubin with all kernels, which other tools can read, too. */
 static fpa_status compile(const writing *w, const fpa_source *source, fpa_object *object, fpa_error *error)
 {
     const fpa_builder *builder = builder_of(w->target);
@@ -162,7 +162,8 @@ static fpa_status compile(const writing *w, const fpa_source *source, fpa_object
     return status;
 }
 
-/* forward: NULL of a forward pass, else the module that makes the gradients' states. */
+/* Verifies an object. forward: NULL for a forward pass; for gradients the module of the forward pass, which
+ * computes states. */
 static fpa_status verify_object(const writing *w, const fpa_backend *backend, const fpa_module *forward,
                                 made *m, fpa_error *error)
 {
@@ -179,7 +180,7 @@ static fpa_status verify_object(const writing *w, const fpa_backend *backend, co
     return status;
 }
 
-/* Gradients run where the forward pass does. */
+/* Makes an object; gradients run where the forward pass does. */
 static fpa_status make_object(const writing *w, const fpa_module *forward, made *m, fpa_error *error)
 {
     const fpa_backend *backend = backend_find(w->target->name);
@@ -208,7 +209,7 @@ static fpa_status generate(const writing *w, direction of, fpa_source *source, f
                          : source_generate_backward(w->head, w->target->name, source, error);
 }
 
-/* forward: NULL of a forward pass, as verify_object has it. */
+/* forward: as in verify_object. */
 static fpa_status make_direction(const writing *w, direction of, const fpa_module *forward, made *m,
                                  fpa_error *error)
 {
@@ -266,9 +267,9 @@ fpa_status bundle_entry_write(const bundle *b, const fpa_head *head, const fpa_t
         status = write_direction(&w, FORWARD, &forward, error);
     if (!status && gradients)
         status = write_direction(&w, BACKWARD, &backward, error);
+    /* written last, since other targets share it, and a full disk fails with the longer files before */
     if (!status)
-        status = write_head(
-            &w, error); /* last: the other targets' too, and a disk is full by the longer files before */
+        status = write_head(&w, error);
     free_made(&backward);
     free_made(&forward);
     return status;

@@ -1,4 +1,4 @@
-/* bundle_entry: one head for one target in a bundle's folder: its files, compiled, and verified where they run. */
+/* bundle_entry: one head for one target in a bundle's folder: its files, compiled, and verified if they run here. */
 #ifndef FPAC_COMMAND_BUNDLE_ENTRY_H
 #define FPAC_COMMAND_BUNDLE_ENTRY_H
 
@@ -11,18 +11,19 @@
 typedef struct bundle {
     const char *folder;
     const fpa_options *options;
-    bool several; /* targets: their names go into the files' names */
+    bool several; /* there are several targets: file names contain the target's name */
     bundle_parts parts;
 } bundle;
 
-/* Write a file into the folder, whole or not at all. */
+/* Write a file into the folder; it appears whole or not at all. */
 fpa_status bundle_file_write(const bundle *b, const char *name, const void *bytes, size_t size, mode_t mode,
                              fpa_error *error);
 
-/* Where it can be. */
+/* Remove a file, if possible. */
 void bundle_file_remove(const bundle *b, const char *name);
 
-/* All is made before the first file is written. Of what was written, also when a write failed, *entry has the digest. */
+/* Write an entry; everything is made before the first file is written. *entry has the digests of the files that
+ * were written, also if a write failed. */
 fpa_status bundle_entry_write(const bundle *b, const fpa_head *head, const fpa_target *target,
                               fpa_bundle_entry *entry, fpa_error *error);
 

@@ -15,7 +15,7 @@ bool is_bundle(const char *path)
     return is;
 }
 
-/* The head of an entry, whose origin is its file. */
+/* Reads the head of an entry; its origin is the file. */
 static fpa_status read_head(const char *folder, const fpa_bundle_file *listed, fpa_head **head,
                             fpa_error *error)
 {
@@ -65,7 +65,7 @@ static fpa_status read_heads(const char *folder, const fpa_manifest *manifest, f
     return status;
 }
 
-/* Its heads are in the list: the manifest's reader has looked. */
+/* Copies a layer; its heads are in the list, as the reader of the manifest has checked. */
 static fpa_status copy_layer(const char *folder, const fpa_bundle_layer *listed, const fpa_head_list *list,
                              fpa_layer_spec *layer, fpa_error *error)
 {

@@ -1,4 +1,4 @@
-/* cache: where compiled kernels are kept; empty it. */
+/* cache: shows where compiled kernels are stored, and removes them. */
 #include "runtime/store/cache.h"
 
 #include <inttypes.h>
@@ -10,11 +10,11 @@
 #include "json.h"
 #include "options.h"
 
-/* What `fpac cache` tells. */
+/* The output of `fpac cache`. */
 typedef struct cache_report {
     const char *folder;
     int64_t entries, bytes, limit;
-    int64_t removed; /* by a new limit */
+    int64_t removed; /* entries removed because of a new limit */
     bool cleared, limited;
 } cache_report;
 

@@ -7,7 +7,7 @@
 
 /* ---- polynomials in s = scale x.y, by formula ---- */
 
-/* E (u.v)^n of two random unit vectors: (n - 1)!! / (d (d + 2) ... (d + n - 2)); 0 of odd n. */
+/* E (u.v)^n for two random unit vectors: (n - 1)!! / (d (d + 2) ... (d + n - 2)); 0 for odd n. */
 static double direction_moment(int d, int n)
 {
     double moment = 1;
@@ -16,7 +16,7 @@ static double direction_moment(int d, int n)
     return n % 2 ? 0 : moment;
 }
 
-/* Whether k is a polynomial in x.y alone. */
+/* Whether k is a polynomial of x.y alone. */
 static bool is_polynomial_of_input(const fpa_simplified *simple)
 {
     const fpa_score *score = &simple->score;
@@ -24,7 +24,7 @@ static bool is_polynomial_of_input(const fpa_simplified *simple)
            score->dots[0].width == simple->head->d && !score->dots[0].gram;
 }
 
-/* size: what x.y of equal keys is, times scale. */
+/* The kernel's value for scale x.y = size. */
 static double value_at(const fpa_score *score, double size)
 {
     double sum = 0;
@@ -59,15 +59,15 @@ static void measure_polynomial(const fpa_simplified *simple, double size, kernel
 
 enum { KEYS = 256 };
 
-/* Random keys and what the dots need of them. */
+/* Random keys, with the rows that the dots use. */
 typedef struct key_set {
     const fpa_simplified *simple;
     double *keys;  /* [KEYS][d] */
-    double **rows; /* by matrix of the head: [KEYS][rows]; NULL: no dot reads it */
+    double **rows; /* for each matrix of the head: [KEYS][rows]; NULL: no dot uses it */
     double scale;
 } key_set;
 
-/* A random direction. */
+/* Draws a random direction. */
 static void draw_direction(uint64_t *state, int width, double *vector)
 {
     double square = 0;
@@ -79,7 +79,7 @@ static void draw_direction(uint64_t *state, int width, double *vector)
         vector[i] /= sqrt(square);
 }
 
-/* Gram and Schmidt: the row becomes one of length 1, at a right angle to those before it, while there are such. */
+/* Makes a row orthogonal to those before it, as long as that is possible, and of length 1 (Gram-Schmidt). */
 static void make_orthonormal(double *rows, int row, int width)
 {
     double *own = rows + (size_t)row * (size_t)width, square = 0;
@@ -97,7 +97,7 @@ static void make_orthonormal(double *rows, int row, int width)
         own[i] /= sqrt(square);
 }
 
-/* The matrix's values, or what stands for those of run time; malloc'ed. */
+/* The matrix's values, or random ones in place of those given at run time; malloc'ed. */
 static double *matrix_values(const fpa_matrix *matrix, int index)
 {
     const int rows = matrix->rows, cols = matrix->cols;
@@ -182,7 +182,7 @@ static double dot_of(const key_set *set, const fpa_branch *dot, size_t a, size_t
     return set->scale * sum;
 }
 
-/* k(scale x_a, x_b); dots: room for all. */
+/* k(scale x_a, x_b); dots: room for all dot products. */
 static double kernel_of(const key_set *set, size_t a, size_t b, double *dots)
 {
     const fpa_score *score = &set->simple->score;
@@ -200,7 +200,7 @@ static double kernel_of(const key_set *set, size_t a, size_t b, double *dots)
     return sum;
 }
 
-/* What one key meets. */
+/* Figures of one key: s, and the moments of k with all others. */
 typedef struct key_figures {
     double own, mean, square;
 } key_figures;
@@ -249,7 +249,7 @@ static fpa_status measure_sampled(const fpa_simplified *simple, double scale, ke
     return status;
 }
 
-/* The mean of own, of mean or of square over the groups. */
+/* The means of own, mean and square over the groups. */
 static double mean_own(const kernel_moments *m)
 {
     double sum = 0;
@@ -286,8 +286,8 @@ fpa_status kernel_measure(const fpa_simplified *simple, double scale, kernel_mom
 
 /* ---- pairs ---- */
 
-/* log of the probability that a random unit code's product with a direction is below x / sqrt(dv): a t with dv - 1
- * degrees of freedom, as a normal number. */
+/* log of the probability that the product of a random unit code with a direction is below x / sqrt(dv): Student's
+ * t with dv - 1 degrees of freedom, converted to a normal number. */
 static double log_below(double x, int dv)
 {
     const double freedom = dv > 1 ? dv - 1 : 1, square = x * x / dv;
@@ -300,7 +300,7 @@ static double log_below(double x, int dv)
 
 static double group_share(double own, double mean, double square, int dv, double pairs)
 {
-    enum { HALF = 48, STEPS_A_UNIT = 8 }; /* z from -6 to 6 */
+    enum { HALF = 48, STEPS_A_UNIT = 8 }; /* integrates over z from -6 to 6 */
     const double noise = pairs * square, across = noise * (1 - 1.0 / dv);
     double share = 0;
     for (int i = -HALF; i <= HALF; i++) {

@@ -7,7 +7,7 @@
 #include "operand.h"
 
 enum { REPEATS = 15 };
-static const double budget = 2; /* seconds a measurement */
+static const double budget = 2; /* seconds for each measurement */
 
 /* ---- copy ---- */
 
@@ -67,7 +67,7 @@ static fpa_status launch_product(void *user, int64_t number, CUstream stream, fp
                           m->matrix[RESULT], stream, error);
 }
 
-/* Random numbers: zeros take less power, and so are multiplied faster. */
+/* Fills a matrix with random numbers: zeros would take less power, and be multiplied faster. */
 static fpa_status fill_matrix(const multiplying *m, CUdeviceptr matrix, uint64_t seed, fpa_error *error)
 {
     const int64_t row = m->rows;

@@ -14,15 +14,15 @@ enum {
     TOP = 56,
     BOTTOM = 64,
     PLOT_WIDTH = 640,
-    PLOT_HEIGHT = 440, /* at least: labels of many series need more */
+    PLOT_HEIGHT = 440, /* at least; many labels need more */
     LABEL_GAP = 28,    /* from the frame to the labels */
-    LABEL_STEP = 15,   /* between two labels' baselines, at least */
-    LABEL_GLYPH = 7,   /* a wide guess: the viewer chooses the font */
+    LABEL_STEP = 15,   /* least distance of two labels' baselines */
+    LABEL_GLYPH = 7,   /* an upper estimate, since the viewer chooses the font */
     MOST_TICKS = 9,
     TICKS = 64,
 };
 
-/* Told apart by people who see few colours, too (Okabe and Ito), on white. */
+/* Colours on white that people with colour blindness can distinguish (Okabe and Ito). */
 static const char *const colours[] = {"#0072b2", "#d55e00", "#009e73", "#cc79a7",
                                       "#000000", "#e69f00", "#56b4e9", "#7f6000"};
 static const char *const dashes[] = {"", " stroke-dasharray=\"7 3\"", " stroke-dasharray=\"2 3\""};
@@ -41,12 +41,12 @@ typedef struct axis {
     tick ticks[TICKS];
 } axis;
 
-/* A picture on its way out. */
+/* A picture that is being written. */
 typedef struct picture {
     FILE *out;
     const fpa_chart *chart;
     axis x, y;
-    double right, bottom, width, height; /* of the frame; of all */
+    double right, bottom, width, height; /* of the frame; of the picture */
     double *label_y;                     /* [chart->count] baselines */
 } picture;
 
@@ -66,7 +66,7 @@ static void add_tick(axis *on, double value, bool named)
         on->ticks[on->count++] = (tick){value, named};
 }
 
-/* Lengths and batches: powers of two. */
+/* Ticks at powers of two, for lengths and batches. */
 static void tick_by_two(axis *on)
 {
     int first = (int)ceil(log2(on->low)), last = (int)floor(log2(on->high));
@@ -75,7 +75,7 @@ static void tick_by_two(axis *on)
         add_tick(on, ldexp(1, power), (power - first) % step == 0);
 }
 
-/* 1, 2, 5 in each decade, or the decades alone when there are many. */
+/* Ticks at 1, 2 and 5 in each decade, or at decades alone if there are many. */
 static void tick_by_ten(axis *on)
 {
     static const double steps[] = {1, 2, 5};
@@ -113,7 +113,8 @@ static void find_range(const fpa_chart *chart, axis *x, axis *y)
     }
 }
 
-/* Room around the points, so that none lies on the frame; least: of high to low, so that there are ticks. */
+/* Adds room around the points, so that none is on the frame. least: ratio of high to low at least, so that there
+ * are ticks. */
 static void widen(axis *on, double least)
 {
     double ratio = on->high / on->low, factor = fmax(pow(ratio, 0.04), 1.15);
@@ -159,8 +160,8 @@ static const fpa_point *last_point(const fpa_series *series)
     return &series->point[series->count - 1];
 }
 
-/* Labels stand at their series' ends, moved apart as far as they would cover each other: each takes the
- * next one down the highest free line, then all that fell out below move up. */
+/* Places labels at the ends of their series, moved apart so that they do not overlap: each takes the next free
+ * line below the one before, then all move up by as much as the last one is too low. */
 static void place_labels(picture *p, int *order)
 {
     int count = p->chart->count;
@@ -179,7 +180,7 @@ static void place_labels(picture *p, int *order)
 
 /* ---- writing ---- */
 
-/* attributes is written as it is. */
+/* Writes a text; attributes are not escaped. */
 static void write_text(FILE *out, double x, double y, const char *attributes, const char *text)
 {
     fprintf(out, "<text x=\"%.1f\" y=\"%.1f\"%s>", x, y, attributes);
@@ -192,7 +193,7 @@ static void write_line(FILE *out, double x, double y, double to_x, double to_y)
     fprintf(out, "<line x1=\"%.1f\" y1=\"%.1f\" x2=\"%.1f\" y2=\"%.1f\"/>\n", x, y, to_x, to_y);
 }
 
-/* Short, because it stands beside the axis' title: 2000000 as 2 M. */
+/* A short number, since it is beside the axis' title: 2000000 is "2 M". */
 static const char *short_text(char text[MARKUP_NUMBER], double value)
 {
     if (value < 1e6)
@@ -244,7 +245,7 @@ static void write_titles(const picture *p)
     write_text(p->out, 22, middle, turned, p->chart->y_label);
 }
 
-/* A circle, a square or a diamond: with eight colours, 24 series look different. */
+/* Writes a circle, a square or a diamond: with eight colours, 24 series look different. */
 static void write_marker(FILE *out, int kind, double x, double y)
 {
     if (kind == 0)
@@ -264,7 +265,7 @@ static void write_curve(const picture *p, const fpa_series *series, const char *
     fputs("\"/>\n", p->out);
 }
 
-/* The label, and a thin line to it from the last point. */
+/* Writes the label, and a thin line to it from the last point. */
 static void write_label(const picture *p, int index)
 {
     const fpa_series *series = &p->chart->series[index];
@@ -289,7 +290,7 @@ static void write_series(const picture *p, int index)
     fputs("</g>\n", p->out);
 }
 
-/* White below everything: readable in a dark viewer. */
+/* Writes the beginning, with a white background, so that the picture is readable in a dark viewer. */
 static void write_head(const picture *p)
 {
     fprintf(

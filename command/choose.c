@@ -1,4 +1,4 @@
-/* choose: what an operand or option names: heads of a spec, a target, a form. */
+/* choose: finds what an operand or option names: heads of a spec, a target, a form. */
 #include <stdio.h>
 #include <string.h>
 
@@ -21,7 +21,7 @@ static void store_heads_as(fpa_dtype dtype, fpa_head_list *list)
     for (int i = 0; i < list->count; i++) {
         list->heads[i]->dtype = dtype;
         if (dtype != FPA_F32)
-            list->heads[i]->products = FPA_PRODUCTS_PLAIN; /* tf32x3 is of float32 alone */
+            list->heads[i]->products = FPA_PRODUCTS_PLAIN; /* tf32x3 is for float32 only */
     }
 }
 
@@ -89,7 +89,7 @@ static fpa_status unknown_target(const char *name, fpa_error *error)
                 name, names);
 }
 
-/* The back end of a target's name, short ones included; NULL: there is no such target. */
+/* The back end of a target's name, which may be short; NULL: there is no such target. */
 static const fpa_backend *find_backend(const char *name)
 {
     const fpa_target *known = target_find(name);
@@ -97,7 +97,7 @@ static const fpa_backend *find_backend(const char *name)
     return general ? backend_find(name) : known ? backend_find(known->name) : NULL;
 }
 
-/* "cuda" stands for what the GPU is. */
+/* Finds the target of the GPU here, for "cuda". */
 static fpa_status ask_device(const fpa_target **target, fpa_error *error)
 {
     const fpa_options options = {.target = "cuda"};

@@ -1,4 +1,4 @@
-/* command: the subcommands of `fpac`, one file each, and what they share. */
+/* command: the subcommands of `fpac`, one file each, and functions that they share. */
 #ifndef FPAC_COMMAND_H
 #define FPAC_COMMAND_H
 
@@ -9,12 +9,12 @@
 /* Exit codes, part of the command's contract. */
 enum {
     EXIT_OK = 0,
-    EXIT_FAILED = 1,  /* the request failed: a spec, a file, the compiler */
+    EXIT_FAILED = 1,  /* the request failed, by a spec, a file, the compiler or another cause */
     EXIT_USAGE = 2,   /* the command line is wrong */
-    EXIT_REFUSED = 3, /* a kernel was compared with the formula and found wrong */
+    EXIT_REFUSED = 3, /* verification has found a kernel wrong */
 };
 
-/* One row a subcommand: arguments[0] is its name. */
+/* A subcommand, a row of the table; run gets its name as arguments[0]. */
 typedef struct fpa_command {
     const char *name;
     const char *purpose; /* one line for `fpac --help` */
@@ -34,58 +34,59 @@ int command_list(int count, char **arguments);
 int command_prelude(int count, char **arguments);
 int command_cache(int count, char **arguments);
 
-/* Print `fpac: where: message` on stderr, after --json {"error": {"code", "where", "message"}} in one line; the
- * exit code that the error stands for. */
+/* Report an error: print `fpac: where: message` on stderr, or with --json {"error": {"code", "where", "message"}}
+ * in one line. Returns the error's exit code. */
 int report(const fpa_error *error);
 
-/* Whether it is an option of the command line that is wrong (`--dtype: soup is no dtype`), whatever the spec is. */
+/* Whether an error is about an option of the command line (`--dtype: soup is no dtype`), and thus independent of
+ * the spec. */
 bool is_of_line(const fpa_error *error);
 
 void report_as_json(bool wanted);
 bool json_errors(void);
 
-/* A line on stderr: `fpac: ...`. */
+/* Print a line on stderr: `fpac: ...`. */
 void note(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* The same, where --verbose asks for it. */
+/* The same, only with --verbose. */
 void detail(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
-/* fpa_options.log of the subcommands: with --verbose a line on stderr, without it progress; warnings always are a
- * line. verbose_flag: what --verbose sets. */
+/* The subcommands' fpa_options.log: with --verbose it prints a line on stderr, without it shows progress; warnings
+ * are always a line. verbose_flag: the variable that --verbose sets. */
 void say_log(void *user, const char *line);
 bool *verbose_flag(void);
 
-/* Flush stdout; EXIT_FAILED with a message when a write to it failed, else code. */
+/* Flush stdout. Returns code, or EXIT_FAILED, with a message, if a write to stdout failed. */
 int finish_output(int code);
 
-/* One line on stderr that replaces itself, only when stderr is a terminal. */
+/* Show progress: a line on stderr that replaces the previous one, only if stderr is a terminal. */
 void progress(const char *format, ...) __attribute__((format(printf, 1, 2)));
-void progress_end(void); /* wipe it */
+void progress_end(void); /* erase the line */
 
-/* Heads of one spec file to work on: all, or the one named. *first and *end index list. dtype, unless
- * NULL, stands for what the heads say of q, k, v and o; unknown: INVALID. */
+/* Load a spec and select its heads: all, or the one of that name. *first and *end are indices of list. dtype,
+ * unless NULL, replaces the heads' type of q, k, v and o; unknown: INVALID. */
 fpa_status select_heads(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
                         int *first, int *end, fpa_error *error);
 
-/* The same, where name may be a layer's, which is the caller's to find: *first and *end are equal then. */
+/* The same, but name may be that of a layer, which the caller finds; then *first and *end are equal. */
 fpa_status select_with_layers(const char *spec, const char *name, const char *dtype, fpa_head_list *list,
                               int *first, int *end, fpa_error *error);
 
-/* The target by name, to write code for: NULL or "c": the best that this machine runs; "cuda": the
- * best for the GPU here, DEVICE without one. Unknown: INVALID with the list. */
+/* The target of that name, to generate code for. NULL or "c": the best one that this machine runs; "cuda": the
+ * best one for the GPU here, DEVICE if there is none. Unknown: INVALID with the list. */
 fpa_status select_target(const char *name, const fpa_target **target, fpa_error *error);
 
-/* A row of the table of GPUs by its name, for a target of theirs; name NULL: NULL, the target's usual one. */
+/* The row of the table of GPUs with that name, for a CUDA target; name NULL: NULL, for the target's default row. */
 fpa_status select_gpu(const char *name, const fpa_target *target, const fpa_gpu **gpu, fpa_error *error);
 
-/* The back end of a target; NULL: "c". Unknown: INVALID with the list. */
+/* The back end of a target; name NULL: "c". Unknown: INVALID with the list. */
 fpa_status select_backend(const char *name, const fpa_backend **backend, fpa_error *error);
 
-/* options->target to compute on, with its back end. UNSUPPORTED or DEVICE: it does not run here. */
+/* The target to compute on, from options->target, with its back end. UNSUPPORTED or DEVICE: it does not run here. */
 fpa_status select_running(const fpa_options *options, const fpa_backend **backend, const fpa_target **target,
                           fpa_error *error);
 
-/* Help of --target and --device where something runs, and of --dtype. */
+/* Help texts of --target and --device for commands that run kernels, and of --dtype. */
 extern const char target_help[], device_help[], dtype_help[];
 enum { MOST_DEVICES = 1023 };
 
@@ -95,7 +96,7 @@ fpa_status select_form(const char *name, int *form, fpa_error *error);
 /* The dtype named f32, bf16 or f16. */
 fpa_status select_dtype(const char *name, fpa_dtype *dtype, fpa_error *error);
 
-/* "2304", "576.0 KiB": for people. text has SIZE_TEXT bytes. */
+/* A number of bytes for people: "2304", "576.0 KiB". text has SIZE_TEXT bytes. */
 enum { SIZE_TEXT = 32 };
 const char *size_text(char text[SIZE_TEXT], double bytes);
 

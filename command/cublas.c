@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Of cublas_v2.h and library_types.h. */
+/* Constants of cublas_v2.h and library_types.h. */
 enum {
     OP_N = 0,
     R_32F = 0,
@@ -27,10 +27,10 @@ struct cublas_functions {
                  int a_rows, const float *b, int b_rows, const float *beta, float *c, int c_rows);
 };
 
-/* ---- finding it ---- */
+/* ---- finding the library ---- */
 
-/* The loader's path first, then where NVIDIA's installers and wheels put it; $NAME is a variable of
- * the environment, and the entry counts only where that is set to an absolute path. */
+/* Where the library is searched: first on the loader's path, then where NVIDIA's installers and wheels put it.
+ * $NAME is an environment variable; an entry is used only if it is set to an absolute path. */
 static const char *const places[] = {
     "libcublas.so.13",
     "libcublas.so.12",
@@ -45,7 +45,7 @@ static const char *const places[] = {
     "/usr/local/lib/python3*/*-packages/nvidia/*/lib/libcublas.so*",
 };
 
-/* The entry with its variable replaced; false when that is not set. */
+/* Replaces the variable of an entry; false: it is not set. */
 static bool expand(const char *place, char *path, size_t size)
 {
     char name[32];
@@ -60,7 +60,7 @@ static bool expand(const char *place, char *path, size_t size)
     return value && *value == '/';
 }
 
-/* Beside it lies libcublasLt, which it needs and which the loader may not look for there. */
+/* Opens the library, after libcublasLt, which it needs, in the same folder, where the loader may not search. */
 static void *open_file(const char *path)
 {
     char companion[512];
@@ -73,7 +73,7 @@ static void *open_file(const char *path)
     return dlopen(companion, RTLD_NOW | RTLD_LOCAL) ? dlopen(path, RTLD_NOW | RTLD_LOCAL) : NULL;
 }
 
-/* The newest file of the pattern, by name, that opens. */
+/* Opens the newest file, by name, that matches the pattern and can be opened. */
 static void *open_pattern(const char *pattern)
 {
     glob_t files;
@@ -88,7 +88,7 @@ static void *open_pattern(const char *pattern)
     return library;
 }
 
-/* $FPA_LIBCUBLAS alone when that is set. */
+/* Opens the library; if $FPA_LIBCUBLAS is set, only from there. */
 static fpa_status open_library(void **library, fpa_error *error)
 {
     char path[512];
@@ -110,7 +110,7 @@ static fpa_status open_library(void **library, fpa_error *error)
                 "name it in FPA_LIBCUBLAS");
 }
 
-/* dlsym gives an object pointer for a function; POSIX says that both are of one kind. */
+/* dlsym returns an object pointer for a function; POSIX guarantees that it can be converted. */
 static bool find_symbol(void *library, const char *name, void *function)
 {
     void *symbol = dlsym(library, name);
@@ -129,7 +129,7 @@ static fpa_status find_functions(void *library, struct cublas_functions *functio
     return fail(error, FPA_UNSUPPORTED, "cuBLAS", "the library found lacks a function that is needed");
 }
 
-/* ---- using it ---- */
+/* ---- using the library ---- */
 
 static fpa_status check(int result, const char *what, fpa_error *error)
 {
@@ -150,7 +150,7 @@ fpa_status cublas_open(fpa_cublas *cublas, fpa_error *error)
     return status ? status : check(cublas->functions->create(&cublas->handle), "its start", error);
 }
 
-/* The library stays open: it runs code of its own when the process ends. */
+/* The library is not unloaded, since it runs code of its own when the process ends. */
 void cublas_close(fpa_cublas *cublas)
 {
     if (cublas->handle)

@@ -1,4 +1,4 @@
-/* design: which heads fit into a state, what they cost and how much they recall. */
+/* design: lists heads whose states fit into a given size, with their time and recall. */
 #include "design.h"
 
 #include <math.h>
@@ -18,7 +18,7 @@
 
 /* ---- one row ---- */
 
-/* The least seconds of a form's candidates, as ns a token and head; *found false: none carries it out. */
+/* The least time of a form's candidates, as ns per token and head; *found false: no candidate is possible. */
 static fpa_status predict_form(design_request *request, const fpa_plan *plan, int form, int64_t length,
                                double *best, bool *found, fpa_error *error)
 {
@@ -90,7 +90,8 @@ static fpa_status plan_row(design_request *request, const fpa_head *head, const 
     return status;
 }
 
-/* What the target cannot serve does not fit; only memory ends the search. */
+/* Examines a row. A head that the target cannot serve is only a row that does not fit; lack of memory ends the
+ * search. */
 static fpa_status examine_row(design_request *request, design_row *row, fpa_error *refusal, fpa_error *error)
 {
     fpa_head_list list = {0};
@@ -121,7 +122,8 @@ static bool is_same(const design_row *a, const design_row *b)
            a->decode == b->decode;
 }
 
-/* More features than its monomials: blocks, or what a normaliser adds, made it too large. */
+/* Counts a head whose state is too large although its monomials would fit: by blocks, or by the normaliser's
+ * column. */
 static void note_too_large(const design_request *request, const design_row *row, design_list *list)
 {
     const double bytes = row->facts.state_bytes;
@@ -131,7 +133,7 @@ static void note_too_large(const design_request *request, const design_row *row,
     memcpy(list->smallest_label, row->label, sizeof list->smallest_label);
 }
 
-/* Those that fit, each once: families of one function that cost the same are the same head. */
+/* Keeps the rows that fit, each once: rows with the same function and the same cost are the same head. */
 static void keep_fitting(const design_request *request, design_list *list)
 {
     int kept = 0;
@@ -149,7 +151,7 @@ static void keep_fitting(const design_request *request, design_list *list)
 static bool is_beaten(const design_request *request, const design_row *row, const design_row *by)
 {
     if (request->normalize != FPA_NORMALIZE_NONE && row->is_negative != by->is_negative)
-        return row->is_negative; /* its normaliser may vanish, whatever it recalls */
+        return row->is_negative; /* its normaliser may be zero, however good its recall is */
     const bool as_good = by->pairs >= row->pairs && by->prefill <= row->prefill;
     return as_good && (by->pairs > row->pairs || by->prefill < row->prefill);
 }
@@ -200,7 +202,7 @@ static fpa_status refuse_budget(const design_request *request, const design_list
                 size_text(smallest, list->smallest));
 }
 
-/* What no head of these widths can be is not looked for. */
+/* Checks that heads of these widths can exist. */
 static fpa_status check_widths(const design_request *request, fpa_error *error)
 {
     const int widest = plan_widest(request->target), values = plan_widest_values(request->target);
@@ -233,7 +235,7 @@ static fpa_status search(design_request *request, design_list *list, fpa_error *
 
 /* ---- measuring ---- */
 
-/* Of a CUDA graph, as layers of a model follow each other: launched one by one, small steps would wait for the CPU. */
+/* Steps in a CUDA graph, as layers of a model would be; launched one by one, small steps would wait for the CPU. */
 enum { STEPS_OF_A_GRAPH = 25 };
 
 static fpa_status time_row(const design_request *request, const fpa_kernel *kernel, const fpa_head *head,
@@ -278,7 +280,7 @@ static fpa_status measure_row(const design_request *request, design_row *row, fp
     return status;
 }
 
-/* One that fails does not stop the others. The exit code. */
+/* Measures the rows; one that fails does not stop the others. Returns the exit code. */
 static int measure_rows(const design_request *request, design_list *list)
 {
     int code = EXIT_OK;
@@ -294,7 +296,7 @@ static int measure_rows(const design_request *request, design_list *list)
     return code;
 }
 
-/* ---- the line ---- */
+/* ---- the command line ---- */
 
 static fpa_status read_state(const char *text, double *bytes, fpa_error *error)
 {
@@ -318,7 +320,7 @@ static fpa_status select_normalize(const char *name, fpa_normalize *kind, fpa_er
     return fail_unknown(error, "--normalize", name, "normaliser", names);
 }
 
-/* The GPU that is named, or the one that is measured; else the target's. */
+/* Selects the machine for predictions: the named GPU, or the one that is measured; else the target's default row. */
 static fpa_status select_machine(design_request *request, fpa_error *error)
 {
     request->machine.threads = (int)request->threads;
@@ -351,7 +353,7 @@ static fpa_status design(design_request *request, int *code, fpa_error *error)
     design_list list = {0};
     char threads[32];
     snprintf(threads, sizeof threads, "%d", (int)request->threads);
-    setenv("OMP_NUM_THREADS", threads, 1); /* of kernels that are opened later */
+    setenv("OMP_NUM_THREADS", threads, 1); /* for kernels that are opened later */
     fpa_status status = complete(request, error);
     if (!status)
         status = search(request, &list, error);

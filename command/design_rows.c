@@ -1,4 +1,4 @@
-/* design_rows: the heads that `fpac design` looks at, as far as the vocabulary goes. */
+/* design_rows: the heads that `fpac design` considers, as far as the vocabulary of specs has them. */
 #include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
@@ -13,17 +13,17 @@ enum {
     WIDTHS = sizeof widths / sizeof *widths,
     BLOCK_SIZES = sizeof block_sizes / sizeof *block_sizes,
     MOST_DEGREE = 6,
-    MOST_SKETCHED = 512, /* features of a sketch: each has two projections of its own */
+    MOST_SKETCHED = 512, /* the most features of a sketch, each of which has two projections of its own */
     GROUP = 8            /* rows of a sketch's matrices */
 };
 
-/* What is being filled. */
+/* The list while it is made. */
 typedef struct enumeration {
     const design_request *request;
     design_list *list;
-    double most; /* features that the state has room for */
+    double most; /* features for which the state has room */
     int function;
-    bool failed; /* no memory */
+    bool failed; /* an allocation failed */
 } enumeration;
 
 static double state_of(const design_request *request, double features)
@@ -57,7 +57,7 @@ static bool make_room(enumeration *e)
     return true;
 }
 
-/* A new row of the current function, whose label is set; NULL: it has too many features, or there is no memory. */
+/* Adds a row of the current function, with its label; NULL: it has too many features, or memory is out. */
 static design_row *add_row(enumeration *e, double least, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -78,7 +78,7 @@ static design_row *add_row(enumeration *e, double least, const char *format, ...
     return &e->list->rows[e->list->count++];
 }
 
-/* Features of degrees 0 to n. */
+/* The number of features of degrees 0 to n. */
 static double monomials_up_to(int d, int n)
 {
     double sum = 0;
@@ -208,7 +208,7 @@ static void add_projections(enumeration *e)
 
 /* ---- sketches ---- */
 
-/* (q.k)^2 by random rows: each feature is a product of two of them. */
+/* Adds a sketch of (q.k)^2 by random rows: each feature is a product of two of them. */
 static void add_sketch(enumeration *e, int features)
 {
     e->function++;
@@ -227,7 +227,7 @@ static void add_sketch(enumeration *e, int features)
     row->about = "(q.k)^2 in the mean over random rows, a feature a product of two";
 }
 
-/* (q.k)^2 by random subspaces: every row of one with every row of the other. */
+/* Adds a sketch of (q.k)^2 by random subspaces: products of every row of one with every row of the other. */
 static void add_sketch_of_products(enumeration *e, int groups, int width)
 {
     e->function++;

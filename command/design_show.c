@@ -41,7 +41,7 @@ static void print_row(const design_request *request, int number, const design_ro
 
 /* ---- advice ---- */
 
-/* The row of (q.k)^degree with the fewest features above `above`; of several the fastest. NULL: there is none. */
+/* The row of (q.k)^degree with the fewest features above `above`, the fastest of several. NULL: there is none. */
 static const design_row *next_larger(const design_list *list, int degree, int64_t above)
 {
     const design_row *best = NULL;
@@ -56,7 +56,7 @@ static const design_row *next_larger(const design_list *list, int degree, int64_
     return best;
 }
 
-/* (q.k)^p by different blocks: one function, whose state and time they decide. */
+/* Advice if (q.k)^p occurs with different blocks, which decide the state's size and the time of the same function. */
 static void advise_on_blocks(const design_list *list, int degree)
 {
     const design_row *first = next_larger(list, degree, 0);
@@ -88,7 +88,7 @@ static void advise(const design_request *request, const design_list *list)
         printf("%d rows more: --rows %d\n", list->count - (int)request->rows, list->count);
 }
 
-/* The median of |predicted / measured - 1| in percent, of prefill or of decode; -1: nothing was measured. */
+/* The median of |predicted / measured - 1| in percent, for prefill or decode; -1: nothing was measured. */
 static double median_error(const design_list *list, bool decode)
 {
     double *errors = calloc((size_t)list->count + 1, sizeof *errors), median = -1;
@@ -159,14 +159,14 @@ void design_write_json(const design_request *request, const design_list *list)
 
 /* ---- the picture ---- */
 
-/* Points of a series are drawn by growing x. */
+/* Order of a series' points: by x. */
 static int compare_points(const void *left, const void *right)
 {
     const fpa_point *a = left, *b = right;
     return (a->x > b->x) - (a->x < b->x);
 }
 
-/* A label's first word: "tspow 3, block 4" is of "tspow". */
+/* Whether a label begins with the family: "tspow 3, block 4" belongs to "tspow". */
 static bool is_family(const design_row *row, const char *family)
 {
     const size_t length = strlen(family);
@@ -174,7 +174,7 @@ static bool is_family(const design_row *row, const char *family)
            row->label[length] == (strchr(row->label, ' ') ? ' ' : '\0');
 }
 
-/* The rows of a family, or (NULL) of the front. */
+/* Adds a series of the rows of a family, or of the front (NULL). */
 static void add_series(const design_list *list, const char *family, fpa_series *series)
 {
     series->count = 0;

@@ -1,4 +1,4 @@
-/* design_spec: the rows of `fpac design` as specs: to be planned, and the chosen one to be kept. */
+/* design_spec: the rows of `fpac design` as specs: to plan them, and to write the chosen one. */
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -64,7 +64,7 @@ static void write_comments(FILE *out, const design_request *request, const desig
           out);
 }
 
-/* The file's own name where a head may be called that. */
+/* Names the head like the file, if that is a valid name. */
 static void choose_name(const char *path, char name[HEAD_MAX_NAME + 1])
 {
     const char *base = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;

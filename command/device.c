@@ -112,7 +112,7 @@ static fpa_status enter(fpa_device *device, fpa_error *error)
         return status;
     }
     device->entered = true;
-    /* CU_STREAM_DEFAULT: it waits for copies from this process, which the default stream makes */
+    /* CU_STREAM_DEFAULT: the stream waits for this process's copies, which are in the default stream */
     return device_check(device, driver->cuStreamCreate(&device->stream, CU_STREAM_DEFAULT), "a stream",
                         error);
 }
@@ -144,7 +144,7 @@ void device_close(fpa_device *device)
 
 enum { MANY_SAMPLES = 1024, MANY_LAUNCHES = 1024 };
 
-/* One measurement: an event before the first sample and after each. */
+/* A measurement, with an event before the first sample and after each. */
 typedef struct watch {
     const fpa_device *device;
     const fpa_work *work;
@@ -195,7 +195,7 @@ static fpa_status elapsed(const watch *w, int first, double *seconds, fpa_error 
     return status;
 }
 
-/* samples batches of launches back to back, and their seconds a launch. */
+/* Takes `samples` samples, each a batch of consecutive launches; seconds[i] is the time of one launch in sample i. */
 static fpa_status take_samples(watch *w, int samples, int64_t launches, double *seconds, fpa_error *error)
 {
     fpa_status status = record(w, 0, error);
@@ -219,7 +219,7 @@ static double bounded(double least, double value, double most)
     return value < least ? least : value > most ? most : value;
 }
 
-/* The first launch loads code; then long enough for the clocks to rise. *seconds: about one launch. */
+/* Launches once to load code, then long enough for the clocks to rise. *seconds: roughly the time of one launch. */
 static fpa_status warm_up(watch *w, double budget, double *seconds, fpa_error *error)
 {
     const double warm = 0.05, shortest = 1e-7;
@@ -245,7 +245,7 @@ static void summarise(double *seconds, int samples, fpa_sample *sample)
 fpa_status device_measure(const fpa_device *device, const fpa_work *work, int repeats, double seconds,
                           fpa_sample *sample, fpa_error *error)
 {
-    const double batch = 5e-4; /* a thousand times the resolution of an event */
+    const double batch = 5e-4; /* seconds of a sample: a thousand times the resolution of an event */
     double taken[MANY_SAMPLES], once = 0;
     watch w = {.device = device, .work = work};
     *sample = (fpa_sample){0};

@@ -1,4 +1,4 @@
-/* explain: what a head is, what it becomes, and what it costs. */
+/* explain: shows a head as written, what it becomes, and its cost. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,11 +21,11 @@
 
 typedef struct explain_options {
     const char *head, *target, *dtype, *mechanism, *dump;
-    explain_call call; /* whose candidates are wanted; length 0: none are */
+    explain_call call; /* the call whose candidates are wanted; length 0: none */
     bool json, backward;
 } explain_options;
 
-/* All stages of one head. */
+/* The results of all stages for one head. */
 typedef struct stages {
     const fpa_head *written;
     fpa_simplified simple;
@@ -72,7 +72,7 @@ static void print_notes(const fpa_simplified *simple)
         printf("  warning: %s\n", simple->warnings[i]);
 }
 
-/* A count with all its digits while a double has them. */
+/* Prints a count with all its digits, as long as a double represents them. */
 static void print_ratio(const char *label, int64_t features, double other, const char *what)
 {
     printf(other < 1e15 ? "  %-15s %12.0f" : "  %-15s %12.5g", label, other);
@@ -110,7 +110,7 @@ static void print_costs(const fpa_facts *facts)
         printf("  %-15s %12s   parallel is the cheapest at every length\n", "crossover", "none");
 }
 
-/* Lines of the plan's text that this page has already said, or that go on for long. */
+/* Whether a line of the plan's text repeats what was printed before, or belongs to a long table. */
 static bool is_repeated(const char *line)
 {
     static const char *const words[] = {"parallel ", "chunked ", "recurrent ", "crossover ", "tile "};
@@ -132,7 +132,7 @@ static void print_plan(const char *text)
     }
 }
 
-/* What gradients cost, or why there are none. */
+/* Prints the cost of gradients, or why there are none. */
 static fpa_status print_backward(const stages *all, fpa_error *error)
 {
     fpa_plan plan;
@@ -235,11 +235,11 @@ static char *dump_source(const stages *all, fpa_error *error)
     char *code, *header;
     if (emit_source(&all->plan, all->written, &code, &header, error))
         return NULL;
-    free(header); /* NULL: CUDA kernels have none */
+    free(header); /* NULL for CUDA kernels */
     return code;
 }
 
-/* The text of one stage, malloc'ed. */
+/* Prints the text of one stage. */
 static fpa_status dump_stage(const stages *all, const char *stage, fpa_error *error)
 {
     char *text = NULL;
@@ -286,7 +286,8 @@ static fpa_status explain_head(const fpa_head *head, const fpa_target *target, c
     return status;
 }
 
-/* A head that the target does not serve does not stop the others: *code tells. */
+/* Explains the heads of a spec. One that the target cannot serve does not stop the others: *code becomes its exit
+ * code. */
 static fpa_status explain_spec(const char *spec, explain_options *options, int *code, fpa_error *error)
 {
     fpa_head_list list = {0};
@@ -302,7 +303,7 @@ static fpa_status explain_spec(const char *spec, explain_options *options, int *
         return status;
     if (options->json)
         json_array(&json, NULL);
-    const bool whole = first == end; /* a layer is named: its heads are explained */
+    const bool whole = first == end; /* the name is a layer's: its heads are explained */
     bool more = false;
     for (int i = whole ? 0 : first; i < (whole ? list.count : end) && !status; i++) {
         if (whole && !is_of_layer(&list, options->head, i))
@@ -324,7 +325,7 @@ static fpa_status explain_spec(const char *spec, explain_options *options, int *
     return status;
 }
 
-/* An option that was given of what --length shows, though there is no length; NULL: none. */
+/* The name of an option that needs --length, if it was given without; NULL: none. */
 static const char *needs_length(const explain_options *options)
 {
     if (options->call.length)
@@ -336,7 +337,7 @@ static const char *needs_length(const explain_options *options)
                                   : NULL;
 }
 
-/* What is not given of a call. */
+/* Sets the default sizes of a call. */
 static void fill_call(explain_options *options)
 {
     if (!options->call.form)

@@ -7,12 +7,13 @@
 #include "command.h"
 #include "gen/plan/candidates.h"
 
-/* The one that is asked for; where none is, all, but no sequence token by token. */
+/* Whether a form is shown: the one that is wanted; if none is given, all, but the recurrent form only for one
+ * token. */
 static bool is_wanted(const explain_call *call, const fpa_facts *facts, int form)
 {
     int named = FPA_FORM_AUTO;
     fpa_error error;
-    select_form(call->form, &named, &error); /* it was checked */
+    select_form(call->form, &named, &error); /* checked before */
     return facts->forms & 1 << form &&
            (named == form || (named == FPA_FORM_AUTO && (form != FORM_RECURRENT || call->length == 1)));
 }
@@ -88,7 +89,7 @@ static void show_alternatives(const fpa_plan *plan, const fpa_simplified *simple
         json_close(json);
 }
 
-/* Whose seconds they are. */
+/* Prints the machine for which the seconds are. */
 static void print_machine(const fpa_candidate_list *list)
 {
     const fpa_gpu_room *room = &list->room;
@@ -128,7 +129,7 @@ fpa_status explain_candidates(const fpa_plan *plan, const fpa_simplified *simple
         show_form(&size, &list, json);
         show_alternatives(plan, simple, written, &size, call->machine, json);
         if (json)
-            json_close(json); /* of the form */
+            json_close(json); /* the form's object */
     }
     if (!status && list.machine && !json)
         print_machine(&list);

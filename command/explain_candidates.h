@@ -1,4 +1,4 @@
-/* explain_candidates: the ways to carry out a call, in `fpac explain --length`. */
+/* explain_candidates: the candidates of a call, for `fpac explain --length`. */
 #ifndef FPAC_COMMAND_EXPLAIN_CANDIDATES_H
 #define FPAC_COMMAND_EXPLAIN_CANDIDATES_H
 
@@ -6,16 +6,17 @@
 #include "gen/simplify/simplify.h"
 #include "json.h"
 
-/* What the command line says of it. */
+/* The call that the command line describes. */
 typedef struct explain_call {
-    const char *form; /* as select_form knows it; auto: all that suit the length */
+    const char *form; /* a name for select_form; auto: all that suit the length */
     int64_t length, batch, heads;
-    bool states;          /* an initial state is given, a final one wanted */
+    bool states;          /* an initial state is given, and a final one is wanted */
     const char *gpu_name; /* a row of the table of GPUs; NULL: the target's usual one */
-    fpa_machine machine;  /* that it names */
+    fpa_machine machine;  /* the machine with that GPU */
 } explain_call;
 
-/* A table a form, mechanisms that the plan has not chosen, and the machine that it is of; json NULL: for people. */
+/* Print a table for each form, the mechanisms that the plan has not chosen, and the machine; json NULL: for
+ * people. */
 fpa_status explain_candidates(const fpa_plan *plan, const fpa_simplified *simple, const fpa_head *written,
                               const explain_call *call, fpa_json *json, fpa_error *error);
 

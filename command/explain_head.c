@@ -35,7 +35,7 @@ static void print_branches(const fpa_term *term)
     }
 }
 
-/* "terms 3..10  select 8 x diagonal 40": runs of equal shape on one line. */
+/* Prints terms: "terms 3..10  select 8 x diagonal 40", with consecutive terms of equal shape on one line. */
 static void print_terms(const fpa_head *head)
 {
     enum { LINES = 12 };

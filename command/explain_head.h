@@ -4,7 +4,8 @@
 
 #include "head/head.h"
 
-/* On stdout: its name and origin, its shape, terms (runs of equal ones on a line), run-time matrices, coordinates, notes. */
+/* Print on stdout: name and origin, shape, terms (consecutive ones of equal shape on one line), run-time matrices,
+ * coordinates, notes. */
 void explain_head_print(const fpa_head *head);
 
 #endif

@@ -16,7 +16,7 @@ static void write_constant_name(FILE *out, const fpa_head *head, int m)
         fprintf(out, matrix->kind == FPA_MATRIX_TRAINABLE_DIAGONAL ? "diag(%s)" : "%s", matrix->name);
 }
 
-/* x, or the coordinates of it that are taken: x[1-8,12]. */
+/* Writes x, or the selected elements of it: x[1-8,12]. */
 static void write_input(FILE *out, const fpa_head *head, const fpa_lift_part *part, const int *row)
 {
     bool all = part->rows == head->lift->width;
@@ -133,7 +133,7 @@ static void write_part(FILE *out, const fpa_head *head, const fpa_lift_part *par
         write_position(out, head, part);
 }
 
-/* malloc'ed; NULL: no memory. */
+/* The formula of a part, malloc'ed; NULL: no memory. */
 static char *part_text(const fpa_head *head, const fpa_lift_part *part)
 {
     text_buffer buffer;
@@ -151,7 +151,8 @@ static bool same_shape(const fpa_matrix *a, const fpa_matrix *b)
     return b->kind == FPA_MATRIX_CONSTANT && a->rows == b->rows && a->cols == b->cols && a->heads == b->heads;
 }
 
-/* "C1..C4  127 x 17, for each of 2 heads": runs of equal shape on one line. */
+/* Prints constant matrices: "C1..C4  127 x 17, for each of 2 heads", with consecutive ones of equal shape on one
+ * line. */
 static void print_constants(const fpa_head *head)
 {
     for (int m = 0, last; m < head->matrix_count; m = last + 1) {

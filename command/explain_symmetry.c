@@ -4,7 +4,7 @@
 
 #include "gen/simplify/symmetry.h"
 
-/* Why there are no parts, or why there may be more. */
+/* Prints why no parts are known, or why there may be more. */
 static void print_unknown(const fpa_simplified *simple, fpa_symmetry_kind kind)
 {
     if (kind == SYMMETRY_TOO_LARGE) {

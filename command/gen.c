@@ -1,4 +1,4 @@
-/* gen: write sources, shared libraries and cubins ahead of time. */
+/* gen: writes sources, shared libraries and cubins ahead of time. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,14 +11,14 @@
 
 enum { MANY_TARGETS = 16, TARGET_TEXT = 32 };
 
-/* "c:avx2,avx512,sm_90" -> "c:avx2", "c:avx512", "cuda:sm_90". */
+/* A list of targets: "c:avx2,avx512,sm_90" -> "c:avx2", "c:avx512", "cuda:sm_90". */
 typedef struct target_names {
     int count;
     bool cuda; /* one of them is a CUDA target */
     const char *name[MANY_TARGETS];
 } target_names;
 
-/* One of the list: a whole name, or the short name of a C target or a GPU. */
+/* Finds a target of the list by its whole name, or by the short name of a C target or a GPU. */
 static fpa_status find_target(const char *name, const fpa_target **target, fpa_error *error)
 {
     char whole[TARGET_TEXT + 2];
@@ -55,20 +55,20 @@ static fpa_status parse_targets(const char *text, target_names *targets, fpa_err
     return targets->count ? FPA_OK : fail(error, FPA_INVALID, "--target", "names no target");
 }
 
-/* What the command line asks for. */
+/* The options of the command line. */
 typedef struct gen_options {
     const char *head, *folder, *target, *dtype;
     bundle_parts parts;
 } gen_options;
 
-/* What is written: heads of all specs, in order, and layers of them; owned. */
+/* The heads of all specs, in order, and layers of them, that are written; owned. */
 typedef struct gen_work {
     fpa_head_list heads;
     fpa_bundle_layer *layers;
     int layer_count;
 } gen_work;
 
-/* As a manifest has it. */
+/* Describes a layer as in a manifest. */
 static void describe_layer(const fpa_head_list *list, const fpa_layer_spec *layer, fpa_bundle_layer *listed)
 {
     *listed = (fpa_bundle_layer){.part_count = layer->part_count};
@@ -80,7 +80,7 @@ static void describe_layer(const fpa_head_list *list, const fpa_layer_spec *laye
     }
 }
 
-/* All of a spec's, or the one of that name. */
+/* Adds all layers of a spec, or the one of that name. */
 static fpa_status add_layers(const fpa_head_list *list, const char *name, gen_work *work, fpa_error *error)
 {
     fpa_bundle_layer *layers =
@@ -122,7 +122,7 @@ static fpa_status add_heads(const char *spec, const gen_options *wanted, gen_wor
     return status;
 }
 
-/* A spec that is wrong is told, and does not stop the others. */
+/* Adds the heads of a spec; one with errors is reported, and does not stop the others. */
 static fpa_status add_spec(const char *spec, const gen_options *wanted, gen_work *work, int *code,
                            fpa_error *error)
 {

@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-/* The capture is ended whatever happens in it. */
+/* Captures launches; the capture is ended whether they succeed or not. */
 static fpa_status capture(const fpa_graphs *graphs, const fpa_work *work, int64_t first, int64_t each,
                           CUgraph *graph, fpa_error *error)
 {
@@ -36,7 +36,7 @@ static fpa_status make_one(fpa_graphs *graphs, const fpa_work *work, int64_t num
     return status;
 }
 
-/* A launch outside a graph comes first: it may load code, which a capture cannot. */
+/* A launch outside of a graph comes first: it may load code, which is impossible during a capture. */
 fpa_status graphs_make(const fpa_device *device, const fpa_work *work, int64_t count, int64_t each,
                        fpa_graphs *graphs, fpa_error *error)
 {

@@ -15,13 +15,13 @@ void json_write_string(FILE *out, const char *text)
         else if (size > 0)
             fwrite(text, 1, size, out);
         else
-            fprintf(out, "\\u%04x", first < 0x80 ? first : 0xfffd); /* no UTF-8: no character */
+            fprintf(out, "\\u%04x", first < 0x80 ? first : 0xfffd); /* not UTF-8: the replacement character */
         text += size > 0 ? size : 1;
     }
     fputc('"', out);
 }
 
-/* The comma, the line and the name in front of a member. */
+/* Writes the comma, the line break and the name before a member. */
 static void begin_member(fpa_json *json, const char *name)
 {
     if (json->depth > 0) {

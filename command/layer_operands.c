@@ -132,7 +132,7 @@ static void fill(const layer_operand *x, char *set, uint64_t seed)
                     x->high);
 }
 
-/* All sets have the same numbers. */
+/* Fills all sets with the same numbers. */
 static fpa_status fill_sets(const layer_operands *s, fpa_error *error)
 {
     const fpa_memory *memory = s->kernel->module.backend->memory;

@@ -1,4 +1,4 @@
-/* layer_operands: sets of operands of one call on a layer, where it computes. */
+/* layer_operands: sets of operands of a call on a layer, on its device. */
 #ifndef FPAC_COMMAND_LAYER_OPERANDS_H
 #define FPAC_COMMAND_LAYER_OPERANDS_H
 
@@ -20,40 +20,41 @@ enum {
     LAYER_OPERANDS
 };
 
-/* One operand in a set. */
+/* An operand in a set. */
 typedef struct layer_operand {
     bool given, is_mask;
     fpa_dtype dtype;
-    float low, high; /* values */
+    float low, high; /* range of its values */
     int64_t shape[4];
-    size_t size, offset; /* bytes; from the set's start */
-    DLTensor tensor;     /* of the set that is next; C order */
+    size_t size, offset; /* in bytes; offset from the set's start */
+    DLTensor tensor;     /* of the current set; C order */
 } layer_operand;
 
-/* What a call asks for. */
+/* The size of a call. */
 typedef struct layer_size {
     int64_t batch, length;
-    int64_t group;      /* query heads a key/value head */
-    bool in, out;       /* states */
-    bool in_place;      /* one tensor is both */
-    bool before_window; /* as many tokens as the longest window has before the queries' first */
+    int64_t group;      /* query heads for each key/value head */
+    bool in, out;       /* initial and final states */
+    bool in_place;      /* both states are one tensor */
+    bool before_window; /* as many tokens precede the queries as the longest window has before its own */
 } layer_size;
 
 typedef struct layer_operands {
     const fpa_layer *layer;
-    const fpa_kernel *kernel; /* one of its own: where memory is */
+    const fpa_kernel *kernel; /* one of the layer's kernels, for its device */
     layer_operand operand[LAYER_OPERANDS], weight[LAYER_MOST_WEIGHTS];
     const DLTensor *weights[LAYER_MOST_WEIGHTS];
-    fpa_tensors tensors; /* of the set that is next */
+    fpa_tensors tensors; /* the tensors of the current set */
     size_t set_bytes;
     int64_t sets;
     char *memory;
 } layer_operands;
 
-/* Say what a set has; how large it is decides how many there are to be. The operands stay where they are from now on. */
+/* Describe a set, whose size decides how many sets are needed. The operands must not be moved from now on. */
 fpa_status layer_operands_describe(layer_operands *all, const fpa_layer *layer, const layer_size *size,
                                    fpa_error *error);
-/* So many sets, with the same numbers in each. Keys and queries are positive, so that no normaliser comes near zero. */
+/* Make so many sets, with the same numbers in each. Keys and queries are positive, so that no normaliser comes
+ * near zero. */
 fpa_status layer_operands_make(layer_operands *all, int64_t sets, fpa_error *error);
 void layer_operands_turn_to(layer_operands *all, int64_t set);
 void layer_operands_free(layer_operands *all);

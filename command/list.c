@@ -1,4 +1,4 @@
-/* list: the heads of specs, or the targets of this build. */
+/* list: lists the heads of specs, or the targets of this build. */
 #include <math.h>
 #include <stdio.h>
 
@@ -13,7 +13,7 @@
 #include "options.h"
 #include "show_layer.h"
 
-/* What this machine can do with a target. */
+/* Whether this machine can compile and run a target. */
 typedef struct ability {
     bool compiles, runs, best;
     char text[160]; /* for people */
@@ -31,7 +31,7 @@ static ability cpu_ability(const fpa_target *target)
     return can;
 }
 
-/* Whether NVRTC is here and knows the target; words says which it is. */
+/* Whether NVRTC is installed and supports the target; `words` is its version, or the reason why not. */
 static bool nvrtc_compiles(const fpa_target *target, char *words, size_t size)
 {
     const struct nvrtc_library *nvrtc;
@@ -46,7 +46,7 @@ static bool nvrtc_compiles(const fpa_target *target, char *words, size_t size)
     return known;
 }
 
-/* The compute capability of the first GPU; 0: there is none, and the error says why. */
+/* The compute capability of the first GPU; 0: there is none, with the reason as an error. */
 static int find_capability(fpa_error *error)
 {
     const fpa_driver *driver;
@@ -105,7 +105,7 @@ static void write_target(fpa_json *json, const fpa_target *target)
     json_close(json);
 }
 
-/* Why CUDA targets are not compiled or not run here, at length. */
+/* Prints why CUDA targets cannot be compiled or run here, in detail. */
 static void print_missing(void)
 {
     const struct nvrtc_library *nvrtc;
@@ -147,7 +147,7 @@ static void list_targets(fpa_json *json)
         print_missing();
 }
 
-/* What a head needs at run time; features 0: it cannot be simplified, and the reason is told where it is opened. */
+/* The sizes of a head at run time; features 0: it cannot be simplified, for a reason that opening it reports. */
 typedef struct head_size {
     double features, state_bytes;
 } head_size;

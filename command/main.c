@@ -1,4 +1,4 @@
-/* main: the command `fpac`: one row a subcommand. */
+/* main: the command `fpac`, with a row for each subcommand. */
 #include <stdio.h>
 #include <string.h>
 
@@ -33,7 +33,8 @@ static void print_commands(FILE *out)
             "line, 3 a kernel did not agree with the formula and was refused.\n");
 }
 
-/* After --json, which no subcommand has read here, as JSON: without the list of commands. */
+/* Reports an unknown command; with --json, which no subcommand has parsed here, as JSON without the list of
+ * commands. */
 static int unknown_command(const char *name, int count, char **arguments)
 {
     char advice[64] = "no such command";

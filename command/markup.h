@@ -1,22 +1,22 @@
-/* markup: text and numbers as HTML and SVG hold them. */
+/* markup: writes text and numbers for HTML and SVG. */
 #ifndef FPAC_COMMAND_MARKUP_H
 #define FPAC_COMMAND_MARKUP_H
 
 #include <stdint.h>
 #include <stdio.h>
 
-/* Whatever the text holds it stays text, in an element or in an attribute between quotation marks: what begins a tag or an
- * entity is escaped; a control character, or what is no UTF-8, becomes U+FFFD. */
+/* Write a text so that it remains text, in an element or in an attribute between quotation marks: characters that
+ * begin a tag or an entity are escaped; control characters and invalid UTF-8 become U+FFFD. */
 void markup_text(FILE *out, const char *text);
 
-/* 65536 as 65,536; what is not whole, or beyond 10^12, as %g. */
+/* A number: 65536 as "65,536"; fractions, and numbers beyond 10^12, as %g. */
 enum { MARKUP_NUMBER = 64 };
 const char *markup_number(char text[MARKUP_NUMBER], double value);
 
-/* 0.000304 as 304 µs; three digits. */
+/* Seconds with three digits: 0.000304 as "304 µs". */
 const char *markup_seconds(char text[MARKUP_NUMBER], double seconds);
 
-/* <data class="name" value="2112">2,112</data>: for people, and for programs. name is written as it is. */
+/* Write <data class="name" value="2112">2,112</data>, readable for people and programs. name is not escaped. */
 void markup_data(FILE *out, const char *name, double value);
 
 #endif

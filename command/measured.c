@@ -84,7 +84,7 @@ static fpa_status read_count(const line *in, int index, int64_t *count, fpa_erro
     return FPA_OK;
 }
 
-/* Decimal numbers only: strtod would take "inf" and "0x1p3" too. */
+/* Reads a decimal number; strtod would also accept "inf" and "0x1p3". */
 static bool read_decimal(const char *text, double *value)
 {
     char *end;
@@ -131,7 +131,7 @@ static fpa_status read_item(const line *in, fpa_measured *item, fpa_error *error
 
 static fpa_status add_item(fpa_measured_list *list, const fpa_measured *item, fpa_error *error)
 {
-    if ((list->count & (list->count - 1)) == 0) { /* 0 and powers of two: that many are full */
+    if ((list->count & (list->count - 1)) == 0) { /* at 0 and powers of two the room is full */
         size_t room = list->count ? 2 * (size_t)list->count : 1;
         fpa_measured *grown = realloc(list->item, room * sizeof *grown);
         if (!grown)
@@ -197,7 +197,8 @@ void measured_free(fpa_measured_list *list)
 
 /* ---- writing ---- */
 
-/* Lines are only added to lines: not to a spec that was named by mistake. */
+/* Checks that a file contains lines of measurements, so that nothing is appended to a spec that was named by
+ * mistake. */
 static fpa_status check_content(const char *path, fpa_error *error)
 {
     fpa_measured_list list = {0};

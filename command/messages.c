@@ -1,4 +1,4 @@
-/* messages: what the subcommands tell a person: errors, progress, sizes. */
+/* messages: output of the subcommands for people: errors, progress, sizes. */
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -10,7 +10,7 @@
 #include "json.h"
 #include "plain_text.h"
 
-/* Set once, while the command line is read and no thread runs yet. */
+/* Set while the command line is parsed, when there is one thread only. */
 static bool as_json, is_verbose;
 
 void report_as_json(bool wanted)
@@ -28,7 +28,7 @@ bool *verbose_flag(void)
     return &is_verbose;
 }
 
-/* One object, and one line. */
+/* Writes an error as one object in one line. */
 static void write_error(const fpa_error *error)
 {
     fputs("{\"error\": {\"code\": ", stderr);
@@ -93,7 +93,7 @@ void detail(const char *format, ...)
 
 void say_log(void *user, const char *line)
 {
-    static char told[512]; /* a warning that concerns all heads of a command is told once */
+    static char told[512]; /* the last warning: one that concerns all heads of a command is printed once */
     (void)user;
     const bool warns = strstr(line, ": warning: ") != NULL;
     if (is_verbose || (warns && strncmp(line, told, sizeof told - 1) != 0))
@@ -106,7 +106,7 @@ void say_log(void *user, const char *line)
 
 int finish_output(int code)
 {
-    const bool failed = ferror(stdout); /* a write before this one: its reason is gone */
+    const bool failed = ferror(stdout); /* an earlier write failed, whose reason is no longer known */
     errno = 0;
     if (!fflush(stdout) && !failed)
         return code;
@@ -114,7 +114,7 @@ int finish_output(int code)
     return EXIT_FAILED;
 }
 
-/* Columns of the terminal, but for the last: a line that wraps cannot be wiped. */
+/* Columns of the terminal except the last one: a line that wraps cannot be erased. */
 static size_t line_width(size_t most)
 {
     struct winsize size;
@@ -122,7 +122,7 @@ static size_t line_width(size_t most)
     return known && size.ws_col < most ? size.ws_col - 1u : most - 1;
 }
 
-/* At most that many bytes; no character is cut in two. */
+/* Cuts text to at most that many bytes, without dividing a character. */
 static void cut(char *text, size_t most)
 {
     if (strlen(text) <= most)

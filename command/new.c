@@ -1,4 +1,4 @@
-/* new: a spec to begin with, and arrays to apply it to. */
+/* new: writes a first spec, and arrays to apply it to. */
 #include <ctype.h>
 #include <errno.h>
 #include <math.h>
@@ -15,29 +15,29 @@
 #include "options.h"
 #include "starter.h"
 
-/* Calls of the head that the spec has. */
+/* Sizes of the call for which arrays are written. */
 enum { SEQUENCES = 1, TOKENS = 256, HEADS = 2 };
 
-/* One array to write: NAME.KIND.npy. */
+/* An array to write: NAME.KIND.npy. */
 typedef struct sample {
     char kind[16];
     int axes;
     int64_t shape[4];
-    float low, high; /* of its numbers */
-    bool counted;    /* instead: the tokens, from 0 on */
+    float low, high; /* range of its numbers */
+    bool counted;    /* instead: the tokens' indices, from 0 on */
 } sample;
 
-/* What is written: the arrays, then the spec. */
+/* The files that are written: the arrays, then the spec. */
 enum { MOST_SAMPLES = 5 + STARTER_WEIGHTS, MOST_FILES = MOST_SAMPLES + 1 };
 typedef struct beginning {
     const starter_family *family;
     const char *folder, *name;
     int samples;
     sample sample[MOST_SAMPLES];
-    char *path[MOST_FILES]; /* [samples + 1]; the spec's is the last */
+    char *path[MOST_FILES]; /* [samples + 1]; the last one is the spec's */
 } beginning;
 
-/* What a spec takes as a head's name. */
+/* Whether a text is a valid name of a head. */
 static bool is_name(const char *text)
 {
     size_t length = strlen(text);
@@ -58,8 +58,8 @@ static void add_sample(beginning *all, const char *kind, int axes, const int64_t
     memcpy(next->shape, shape, (size_t)axes * sizeof *shape);
 }
 
-/* Keys and values between -1 and 1; weights so that a projection is about as long as what it projects; gates
- * that halve a state in some ten tokens or more. */
+/* Chooses the arrays: keys and values between -1 and 1; weights such that a projection is about as long as its
+ * argument; gates that halve a state in ten tokens or more. */
 static void choose_samples(beginning *all)
 {
     const starter_family *family = all->family;
@@ -82,7 +82,7 @@ static void choose_samples(beginning *all)
     }
 }
 
-/* The same on every machine. */
+/* Fills an array with random numbers that are the same on every machine. */
 static void fill_numbers(fpa_array *array, const sample *of, uint64_t seed)
 {
     for (int64_t i = 0; i < array->count; i++) {
@@ -145,7 +145,7 @@ static fpa_status refuse_to_overwrite(const beginning *all, fpa_error *error)
     return FPA_OK;
 }
 
-/* All of them, or none is left. */
+/* Writes all files; if one fails, none remains. */
 static fpa_status write_files(const beginning *all, fpa_error *error)
 {
     fpa_status status = FPA_OK;
@@ -156,7 +156,7 @@ static fpa_status write_files(const beginning *all, fpa_error *error)
         else
             status = write_array(all->path[written], &all->sample[written], (uint64_t)written + 1, error);
     }
-    for (int i = 0; status && i < written - 1; i++) /* a write that fails leaves nothing itself */
+    for (int i = 0; status && i < written - 1; i++) /* a write that fails leaves no file itself */
         unlink(all->path[i]);
     return status;
 }

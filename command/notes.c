@@ -48,7 +48,7 @@ void note_gates(const char *path, const fpa_array *gates)
 
 void note_overflow(const char *path, const fpa_array *array)
 {
-    const float most = 65519.996f; /* what is not below 65520 rounds to infinity */
+    const float most = 65519.996f; /* numbers from 65520 on round to infinity */
     int64_t count = 0;
     for (int64_t i = 0; i < array->count; i++)
         count += isfinite(array->data[i]) && fabsf(array->data[i]) > most;
@@ -58,7 +58,7 @@ void note_overflow(const char *path, const fpa_array *array)
              path, count, array->count);
 }
 
-/* A module that has candidates, as those of GPUs, takes the fastest. */
+/* Notes the mechanism: of a module with candidates, as for GPUs, that of the fastest. */
 static void note_mechanism(const fpa_kernel *kernel, const fpa_call_size *size)
 {
     const fpa_module *module = &kernel->module;

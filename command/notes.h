@@ -1,23 +1,23 @@
-/* notes: what `fpac run` says on stderr of arrays and calls, beside errors. */
+/* notes: remarks of `fpac run` on stderr about arrays and calls, other than errors. */
 #ifndef FPAC_COMMAND_NOTES_H
 #define FPAC_COMMAND_NOTES_H
 
 #include "base/npy.h"
 #include "runtime/kernel.h"
 
-/* Once an array was read: that it was copied from Fortran order. */
+/* That an array was copied from Fortran order. */
 void note_order(const char *path, const fpa_array *array);
 
-/* Log-gates above 0 let a state grow: how many, and where the first is. */
+/* Log-gates above 0, which let a state grow: how many there are, and where the first one is. */
 void note_gates(const char *path, const fpa_array *gates);
 
-/* Numbers that float16 cannot hold become infinite when array is written so. */
+/* Numbers that become infinite because the array is written as float16. */
 void note_overflow(const char *path, const fpa_array *array);
 
-/* With --verbose: the form that carries the call out, why, and by which mechanism. asked: as --form gave it. */
+/* With --verbose: the form of the call, why, and by which mechanism. asked: the form of --form. */
 void note_call(const fpa_kernel *kernel, fpa_form asked, const fpa_tensors *tensors);
 
-/* "0, 3, 1, 2": number `at` of the array, as NumPy counts. */
+/* The indices of element `at` of the array, as in NumPy: "0, 3, 1, 2". */
 enum { INDEX_TEXT = 128 };
 const char *index_text(const fpa_array *array, int64_t at, char text[INDEX_TEXT]);
 

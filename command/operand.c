@@ -34,7 +34,7 @@ static size_t item_of(const fpa_operand *operand)
     return operand->is_mask ? 1 : dtype_size(operand->dtype);
 }
 
-/* Room for the tensor's values, zeroed, where the array's floats are not these. */
+/* Allocates the tensor's values, zeroed, unless they are the array's floats. */
 static fpa_status make_room(fpa_operand *operand, fpa_error *error)
 {
     operand->stored = calloc((size_t)operand->array.count + 1, item_of(operand));
@@ -63,7 +63,7 @@ DLDataType dtype_describe(fpa_dtype dtype)
     return types[dtype];
 }
 
-/* Where the tensor's values are in this process. */
+/* The address of the tensor's values in this process. */
 static void *own_values(const fpa_operand *operand)
 {
     return operand->stored ? operand->stored : operand->array.data;

@@ -57,7 +57,7 @@ static int print_help(const fpa_syntax *syntax)
     return finish_output(EXIT_OK);
 }
 
-/* The option of argument's name, up to a '='; *attached is what follows the '=', or NULL. */
+/* The option that argument names, up to a '='; *attached is the text after the '=', or NULL. */
 static const fpa_option *find_option(const fpa_syntax *syntax, const char *argument, const char **attached)
 {
     size_t length = strcspn(argument, "=");
@@ -89,7 +89,7 @@ static bool add_text(fpa_texts *texts, const char *text)
     return true;
 }
 
-/* Give the option its value; what is wrong with it, or NULL. */
+/* Sets the option's value. Returns what is wrong with it, or NULL. */
 static const char *set_value(const fpa_option *option, const char *text)
 {
     static _Thread_local char range[96];
@@ -110,7 +110,7 @@ static const char *set_value(const fpa_option *option, const char *text)
     return NULL;
 }
 
-/* What to say of an option that there is not: which one may be meant. */
+/* The message for an unknown option, with the one that may be meant. */
 static const char *unknown_option(const fpa_syntax *syntax, const char *argument)
 {
     enum { MOST_OPTIONS = 63 };
@@ -129,7 +129,7 @@ static const char *unknown_option(const fpa_syntax *syntax, const char *argument
     return problem;
 }
 
-/* One option at arguments[*at], its value included; NULL, or what is wrong. */
+/* Parses the option at arguments[*at], its value included. Returns what is wrong, or NULL. */
 static const char *parse_option(const fpa_syntax *syntax, int count, char **arguments, int *at)
 {
     const char *attached;
@@ -156,7 +156,7 @@ static bool check_operands(const fpa_syntax *syntax, const char *name, const fpa
     return true;
 }
 
-/* Whether the line asks for JSON: what is wrong with it is told so, too. */
+/* Whether the line contains --json, so that its errors are reported as JSON, too. */
 static bool wants_json(const fpa_syntax *syntax, int count, char **arguments)
 {
     const char *attached;

@@ -1,4 +1,4 @@
-/* options: the command line of a subcommand, described by a table that also prints its help. */
+/* options: parses the command line of a subcommand by a table, which also gives its help. */
 #ifndef FPAC_COMMAND_OPTIONS_H
 #define FPAC_COMMAND_OPTIONS_H
 
@@ -21,36 +21,36 @@ typedef struct fpa_texts {
 typedef struct fpa_option {
     const char *name; /* "--head", "-o" */
     fpa_option_kind kind;
-    void *value;         /* bool *, const char **, int64_t *, fpa_texts *: set when given */
+    void *value;         /* bool *, const char **, int64_t * or fpa_texts *; set if the option is given */
     const char *operand; /* "NAME" in the help; NULL for a flag */
     const char *help;
-    int64_t least, most; /* OPTION_COUNT */
+    int64_t least, most; /* range of an OPTION_COUNT */
 } fpa_option;
 
-/* What a subcommand takes. */
+/* The options and operands of a subcommand. */
 typedef struct fpa_syntax {
     const char *usage;   /* "explain SPEC [options]" */
     const char *purpose; /* a sentence or a few, for --help */
     const fpa_option *options;
     int option_count;
-    int least, most;   /* operands that are not options; most < 0: any number */
+    int least, most;   /* number of operands; most < 0: any */
     const char *notes; /* the end of --help, or NULL */
 } fpa_syntax;
 
-/* Parse arguments[1..count). *operands is filled with what is not an option. True: go on. False:
- * stop with *code: help was printed (EXIT_OK), or the line is wrong and was told so (EXIT_USAGE). */
+/* Parse arguments[1..count). *operands gets the arguments that are not options. True: continue. False: stop with
+ * *code: help was printed (EXIT_OK), or the line has an error that was reported (EXIT_USAGE). */
 bool options_parse(const fpa_syntax *syntax, int count, char **arguments, fpa_texts *operands, int *code);
 
-/* Say that the option is needed. The exit code. */
+/* Report that the option is required. Returns the exit code. */
 int option_missing(const fpa_syntax *syntax, const char *name);
 
-/* Say that the one contradicts the other. The exit code. */
+/* Report that the two options contradict each other. Returns the exit code. */
 int option_conflict(const fpa_syntax *syntax, const char *name, const char *other);
 
-/* Say that the one means nothing without the other. The exit code. */
+/* Report that an option needs another one. Returns the exit code. */
 int option_needs(const fpa_syntax *syntax, const char *name, const char *other);
 
-/* The row of --verbose, for subcommands that open kernels; command.h says what it shows. */
+/* The row of --verbose, for subcommands that open kernels (see say_log in command.h). */
 #define OPTION_VERBOSE                                                                                       \
     {                                                                                                        \
         "--verbose", OPTION_FLAG, verbose_flag(), NULL,                                                      \

@@ -52,7 +52,7 @@ static const char *proof_word(const page_machine *machine)
     return words[machine->proof];
 }
 
-/* The least that somebody wants to know of a head. */
+/* Writes the most important figures of a head. */
 static void write_figures(const page *p)
 {
     fputs("<dl class=\"figures\">\n<div><dt>Features D</dt><dd class=\"accent\">", p->out);

@@ -1,8 +1,8 @@
-/* page: what is known of one head, as a page of HTML.
+/* page: a description of one head, as a page of HTML.
  *
- * Given: a head, what it becomes on a CPU and on a GPU, and, where somebody asked for them, a verdict and times.
- * Gives: one self-contained page: no script, nothing from elsewhere, the same bytes for the same input. All text is
- * escaped (markup.h). page.c has the order of the sections; each page_*.c is one of them. */
+ * Given: a head, its plans for a CPU and for a GPU and, if wanted, a verdict and times. Gives: one self-contained
+ * page, without scripts or links to other files, with the same bytes for the same input. All text is escaped
+ * (markup.h). page.c has the order of the sections; each page_*.c is one of them. */
 #ifndef FPAC_COMMAND_PAGE_H
 #define FPAC_COMMAND_PAGE_H
 
@@ -14,15 +14,15 @@
 #include "gen/simplify/simplify.h"
 #include "runtime/verify/verify.h"
 
-/* What is known of a kernel's verification. */
+/* The state of a kernel's verification. */
 typedef enum page_proof {
-    PROOF_NONE,     /* nobody asked */
-    PROOF_VERIFIED, /* with a verdict */
-    PROOF_REFUSED,  /* it was compared with the formula, and why says how it failed */
-    PROOF_MISSING,  /* there is no kernel, or nothing that runs it; why */
+    PROOF_NONE,     /* not wanted */
+    PROOF_VERIFIED, /* verified, with a verdict */
+    PROOF_REFUSED,  /* the comparison with the formula failed, as `why` says */
+    PROOF_MISSING,  /* there is no kernel, or no device for it, as `why` says */
 } page_proof;
 
-/* A time that was measured. */
+/* A measured time. */
 typedef struct page_point {
     int form;
     int64_t length;
@@ -34,36 +34,36 @@ enum { PAGE_POINTS = 64 };
 /* The head on one machine. */
 typedef struct page_machine {
     const char *title;        /* "CPU", "GPU" */
-    const fpa_target *target; /* what its kernels are for */
-    const fpa_head *head;     /* as written, but for the dtype that it is shown with */
-    bool other_dtype;         /* that is not the head's own */
-    int64_t heads, tokens;    /* of the calls that are shown: batch = max(1, tokens / length), */
-    int64_t sequences;        /* or that many in the recurrent form, a step */
+    const fpa_target *target; /* target of its kernels */
+    const fpa_head *head;     /* the head as written, except for the dtype with which it is shown */
+    bool other_dtype;         /* that dtype is not the head's own */
+    int64_t heads, tokens;    /* of the calls that are shown, with batch = max(1, tokens / length) */
+    int64_t sequences;        /* batch of a step in the recurrent form */
     bool planned;
     fpa_simplified simple;
-    fpa_plan plan;       /* of simple; both only where planned, */
-    fpa_error unplanned; /* and else why not */
+    fpa_plan plan;       /* simple and plan are set only if planned */
+    fpa_error unplanned; /* if not planned: the reason */
     page_proof proof;
     fpa_verdict verdict; /* PROOF_VERIFIED */
     char why[sizeof((fpa_error *)0)->message];
-    int point_count, points_left; /* left: lines of other sizes, which the chart does not show */
+    int point_count, points_left; /* points_left: lines of other sizes, which the chart does not show */
     page_point point[PAGE_POINTS];
 } page_machine;
 
 enum { PAGE_CPU, PAGE_GPU, PAGE_MACHINES };
 
 typedef struct page {
-    const fpa_head *head;         /* as written */
-    const fpa_simplified *simple; /* of head */
-    fpa_facts facts;              /* of a plan, where there is one: features, state */
+    const fpa_head *head;         /* the head as written */
+    const fpa_simplified *simple; /* `head` simplified */
+    fpa_facts facts;              /* from a plan, if there is one: features, state */
     page_machine machine[PAGE_MACHINES];
     FILE *out;
 } page;
 
-/* The whole page into p->out. Errors of the stream are ferror's. */
+/* Write the whole page to p->out. Errors of the stream are reported by ferror. */
 fpa_status page_write(page *p, fpa_error *error);
 
-/* The beginning of a page up to its body, and its end. */
+/* Write the beginning of a page up to its body; write its end. */
 void page_begin(FILE *out, const char *title);
 void page_end(FILE *out);
 
@@ -78,26 +78,27 @@ fpa_status page_cost(const page *p, fpa_error *error);
 fpa_status page_kernels(const page *p, fpa_error *error);
 void page_verdict(const page *p);
 
-/* ---- what they share ---- */
+/* ---- functions that the sections share ---- */
 
-/* The size of a call of that many tokens on the machine. */
+/* The size of a call with sequences of that length, as shown for the machine. */
 fpa_call_size page_call(const page_machine *machine, int form, int64_t length);
 
-/* The name of a matrix: a trainable one's own, A, B ... of constant ones; escaped text. */
+/* Write the name of a matrix, escaped: a trainable one's own; A, B ... for constant ones. */
 void matrix_letter(const fpa_head *head, int source, FILE *out);
 
-/* The same as a variable of a formula; nothing for the input itself. */
+/* Write the name as a variable of a formula; nothing for the input itself. */
 void page_source(const fpa_head *head, int source, FILE *out);
 
-/* <section id> with a heading; page_section_end. */
+/* Begin a <section id> with a heading; page_section_end ends it. */
 void page_section(const page *p, const char *id, const char *title);
 void page_section_end(const page *p);
 
-/* The product map: which products of coordinates the features of a head of two factors a term are; small: for an
- * index, without words. False: the head's terms are no such products. */
+/* Write the product map: which products of coordinates the features are, of a head whose terms have two factors.
+ * small: for an index, without text. False: the terms have no such products. */
 bool page_map(FILE *out, const fpa_head *head, const char *title, bool small);
 
-/* One behind the last of the rows of a branch that from `first` on take consecutive columns with one weight. */
+/* The end of the run of rows, beginning at `first`, that are consecutive columns with equal weights: the index
+ * after the last one. */
 int page_run_end(const fpa_branch *branch, int first);
 
 #endif

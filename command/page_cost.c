@@ -1,4 +1,4 @@
-/* page_cost: the time of a forward against the length, by the model of each machine, with what was measured. */
+/* page_cost: the time of a forward for each length, by the model of each machine, with measured points. */
 #include "page.h"
 
 #include <math.h>
@@ -23,10 +23,10 @@ enum {
 static const int curve_forms[CURVES] = {FORM_CHUNKED, FORM_PARALLEL};
 static const char *const curve_class[CURVES] = {"", " second"};
 
-/* Times of the two forms; 0: no candidate carries the call out. */
+/* Times of the two forms for each length; 0: no candidate is possible. */
 typedef struct curves {
     double nanoseconds[CURVES][LENGTHS];
-    double low, high; /* of the axis */
+    double low, high; /* range of the axis */
     const char *model;
 } curves;
 
@@ -101,7 +101,7 @@ static void draw_lengths(FILE *out)
     }
 }
 
-/* 1, 2 and 5 in each decade, or the decades alone. */
+/* Draws ticks of times: 1, 2 and 5 in each decade, or decades alone. */
 static void draw_times(FILE *out, const curves *c)
 {
     static const double steps[] = {1, 2, 5};
@@ -140,7 +140,7 @@ static void draw_curve(FILE *out, const curves *c, int curve)
     fputs(drawing ? "\"/>" : "", out);
 }
 
-/* Beside the middle of the curve, on the side where the other one is not. */
+/* Writes a curve's name next to its middle, on the side away from the other curve. */
 static void draw_name(FILE *out, const curves *c, int curve)
 {
     const int at = curve ? LENGTHS - 3 : LENGTHS - 2;
@@ -197,7 +197,7 @@ static void draw(const page *p, const page_machine *machine, const curves *c)
     fputs("<text y=\"13\">ns a token and head</text></svg>", out);
 }
 
-/* ---- words ---- */
+/* ---- text ---- */
 
 static void write_caption(const page *p, const page_machine *machine, const curves *c)
 {

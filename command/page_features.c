@@ -1,11 +1,11 @@
-/* page_features: D beside what it could be, and what made it so. */
+/* page_features: D compared with other numbers of features, and the simplifications that led to it. */
 #include "page.h"
 
 #include <math.h>
 
 #include "markup.h"
 
-/* A count of features with its bar; here: it is what the state has. */
+/* Writes a number of features with a bar; here: it is that of the state. */
 static void write_bar(const page *p, const char *label, const char *name, double value, double most,
                       bool here)
 {
@@ -20,7 +20,7 @@ static void write_bars(const page *p)
     const fpa_facts *facts = &p->facts;
     const double written = (double)facts->features_written, features = (double)facts->features;
     const double tpow = head_features_tpow(p->head);
-    /* d^n may be astronomical: its bar ends where the others can still be told apart */
+    /* d^n may be huge: its bar is cut so that the others can still be distinguished */
     const double most = fmax(fmax(written, features), fmin(tpow, 4 * fmax(written, features)));
     fputs("<table class=\"bars\">\n<caption class=\"soft small\" style=\"text-align:left\">Features, as "
           "rows of the state</caption>\n<tbody>\n",
@@ -53,7 +53,7 @@ static void write_notes(const page *p)
     }
 }
 
-/* The products of coordinates, before and after. */
+/* Writes the maps of products of coordinates, before and after simplification. */
 static void write_maps(const page *p)
 {
     fputs("<div class=\"figure-row\">\n", p->out);

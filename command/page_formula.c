@@ -1,4 +1,4 @@
-/* page_formula: k(q, k) as the scores compute it, and o_t, as text that HTML sets. */
+/* page_formula: k(q, k) as scores compute it, and o_t, as HTML text. */
 #include "page.h"
 
 #include <string.h>
@@ -25,7 +25,7 @@ static bool is_even(const fpa_branch *dot)
     return true;
 }
 
-/* The rows of a run that is not everything: subscripts. */
+/* Writes the rows of a dot as subscripts, unless they are all rows. */
 static void write_rows(const page *p, const fpa_branch *dot, int all)
 {
     if (dot->width == all)
@@ -38,7 +38,7 @@ static void write_rows(const page *p, const fpa_branch *dot, int all)
         fprintf(p->out, "<sub>%d…%d</sub>", dot->row[0] + 1, dot->row[dot->width - 1] + 1);
 }
 
-/* q·k, q₁…₈·k₁…₈, Wq·Wk, or with weights between them. */
+/* Writes a dot product: q·k, q₁…₈·k₁…₈, Wq·Wk, or one with weights. */
 static void write_dot(const page *p, const fpa_branch *dot)
 {
     const fpa_head *head = p->simple->head;
@@ -132,7 +132,7 @@ static void write_matrix(const page *p, const fpa_head *head, int index)
                 matrix->per_head ? "one a key/value head" : "one for all heads");
 }
 
-/* What the letters of the formula stand for. */
+/* Writes what the letters of the formula mean. */
 static void write_letters(const page *p)
 {
     const fpa_score *score = &p->simple->score;

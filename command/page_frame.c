@@ -1,4 +1,4 @@
-/* page_frame: what the sections of a page share. */
+/* page_frame: functions that the sections of a page share. */
 #include "page.h"
 
 #include "markup.h"
@@ -53,7 +53,7 @@ fpa_call_size page_call(const page_machine *machine, int form, int64_t length)
                            .joined = true};
 }
 
-/* A, B, ... of the constant matrices, in their order; Z27 and so on behind them. */
+/* Constant matrices are A, B, ... in their order, Z27 and so on after Z. */
 void matrix_letter(const fpa_head *head, int source, FILE *out)
 {
     int number = 0;

@@ -1,4 +1,4 @@
-/* page_kernels: which mechanism carries out what, what limits it, and how long it takes by the model. */
+/* page_kernels: the mechanism for each call, what limits it, and its time by the model. */
 #include "page.h"
 
 #include <inttypes.h>
@@ -82,7 +82,7 @@ static fpa_status write_calls(const page *p, const page_machine *machine, fpa_er
     return status;
 }
 
-/* Mechanisms that the plan has not chosen, each with its time or its reason. */
+/* Writes the mechanisms that the plan has not chosen, each with its time or the reason against it. */
 static void write_others(const page *p, const page_machine *machine)
 {
     const fpa_call_size size = page_call(machine, FORM_CHUNKED, 4096);

@@ -1,9 +1,9 @@
-/* page_map: which products of rows the features of a head are, as areas of a square.
+/* page_map: draws which products of rows the features of a head are, as areas of a square.
  *
- * Both axes have the rows of everything that branches take rows from, one source behind the other. A term of two
- * branches is the rectangle of its first branch's rows (down) and its second one's (right); of more, that of its first
- * two, so that many of them lie above one another. A term of one branch is a strip above the square, the constant term
- * a dot in the corner. */
+ * Both axes show the rows of all sources of branches, one source after the other. A term of two branches is a
+ * rectangle: rows of its first branch (downwards) by rows of its second one (to the right); for a term of more
+ * branches the first two are used, so that several of them overlap. A term of one branch is a strip above the
+ * square, the constant term a dot in the corner. */
 #include "page.h"
 
 #include <math.h>
@@ -17,7 +17,7 @@ enum {
     SMALL = 120,
     MOST_AREAS = 6000,
     MOST_SMALL = 1200,
-    NARROW = 6 /* pixels of 280 */
+    NARROW = 6 /* pixels, of 280 */
 };
 
 typedef struct area {
@@ -27,18 +27,18 @@ typedef struct area {
 typedef struct map {
     FILE *out;
     const fpa_head *head;
-    double unit;  /* pixels a row */
-    int rows;     /* of an axis */
-    bool input;   /* the input is on it */
+    double unit;  /* pixels per row */
+    int rows;     /* rows of an axis */
+    bool input;   /* the axis includes the input */
     double most;  /* the largest weight */
-    int areas;    /* that there are, */
-    int shown;    /* of so many at most */
-    double faint; /* of areas that lie above one another */
-    bool small;   /* narrow areas side by side become one: there is no room for the lines between them */
-    area last;    /* height 0: there is none */
+    int areas;    /* number of areas */
+    int shown;    /* the most areas that are drawn */
+    double faint; /* opacity of areas that overlap */
+    bool small;   /* adjacent narrow areas are drawn as one, since there is no room for lines between them */
+    area last;    /* the last area; height 0: there is none */
 } map;
 
-/* Where the rows of a source begin on an axis; matrices that no branch uses have a place all the same. */
+/* Where the rows of a source begin on an axis; matrices that no branch uses are included. */
 static int offset_of(const map *m, int source)
 {
     int offset = 0;
@@ -60,7 +60,7 @@ int page_run_end(const fpa_branch *branch, int first)
     return end;
 }
 
-/* The largest weight of a product of the term. */
+/* The largest weight of a product in the term. */
 static double term_weight(const fpa_term *term)
 {
     double weight = fabs(term->weight.value);
@@ -147,7 +147,7 @@ static void draw_term(map *m, const fpa_term *term)
         draw_pair(m, &term->branches[0], &term->branches[1], weight);
 }
 
-/* Which degrees there are: 0, 1, and 2 for all above. */
+/* Which degrees occur: 0, 1, and 2 for all higher ones. */
 static void find_degrees(const fpa_head *head, bool has[3])
 {
     for (int t = 0; t < head->term_count; t++)
@@ -174,7 +174,7 @@ static void write_caption(const map *m, const char *title, const bool has[3])
     fputs("</figcaption>", m->out);
 }
 
-/* A line and a letter where the rows of a matrix begin; few matrices only have room for that. */
+/* Writes a line and a letter where the rows of a matrix begin, if there are few matrices. */
 static void write_source(const map *m, int source)
 {
     const double at = offset_of(m, source) * m->unit;
@@ -187,7 +187,7 @@ static void write_source(const map *m, int source)
     fputs("</text>", m->out);
 }
 
-/* The sources along the axes; of the input alone 1 and the last row. */
+/* Writes the sources along the axes; for the input alone, the numbers of its first and last row. */
 static void write_axis(const map *m)
 {
     enum { MOST_SOURCES = 8 };

@@ -1,4 +1,4 @@
-/* page_state: the state, and which products its rows are. */
+/* page_state: the state, and the products that belong to its rows. */
 #include "page.h"
 
 #include <inttypes.h>
@@ -15,7 +15,7 @@ static double across(const page *p, int64_t row)
     return LEFT + (double)(WIDTH - LEFT) * (double)row / (double)p->facts.features;
 }
 
-/* A line between the rows of two terms, where they are far enough from one another to be seen. */
+/* Draws lines between the rows of different terms, if they are wide enough to be visible. */
 static void draw_borders(const page *p, double height)
 {
     double last = LEFT;

@@ -1,4 +1,4 @@
-/* page_terms: every term as the matrices W of its branches, drawn at their shape, d_l x d. */
+/* page_terms: draws every term as the matrices W of its branches, with their shapes d_l x d. */
 #include "page.h"
 
 #include <math.h>
@@ -9,16 +9,16 @@
 
 enum {
     MOST_TERMS = 12,
-    SIDE = 120,        /* pixels for d columns */
-    TALLEST = 150,     /* pixels for rows */
-    MOST_SQUARES = 32, /* columns up to which rows are squares; then runs are lines */
-    MOST_CELLS = 4096, /* of a dense matrix that is drawn cell by cell */
+    SIDE = 120,        /* pixels of a picture with d columns */
+    TALLEST = 150,     /* most pixels for rows */
+    MOST_SQUARES = 32, /* most columns for which entries are squares; with more, runs are lines */
+    MOST_CELLS = 4096, /* most entries of a dense matrix that is drawn cell by cell */
     SHADES = 4,
 };
 
 static const char *const shades[SHADES] = {".25", ".5", ".75", "1"};
 
-/* A picture of a matrix: pixels a column and a row. */
+/* A picture of a matrix: pixels per column and per row. */
 typedef struct mask {
     FILE *out;
     int rows, cols;
@@ -120,7 +120,7 @@ static void draw_constant(const page *p, const fpa_branch *branch, const fpa_mat
     fputs("</svg>", p->out);
 }
 
-/* Its values come at run time: an empty sheet, or a diagonal. */
+/* Draws a trainable matrix, whose values are unknown: an empty sheet, or a diagonal. */
 static void draw_trainable(const page *p, const fpa_branch *branch, const fpa_matrix *matrix)
 {
     mask m = mask_begin(p->out, branch->width, matrix->cols, "given at run time");
@@ -148,7 +148,7 @@ static void draw_branch(const page *p, const fpa_branch *branch)
 
 /* ---- captions ---- */
 
-/* "weights 1 and 2" of rows that have several. */
+/* Writes the weights of rows: "weights 1 and 2". */
 static void write_grams(const page *p, const fpa_branch *branch)
 {
     enum { KINDS = 3 };

@@ -1,4 +1,4 @@
-/* page_verdict: what verification found, and how far from its bounds. */
+/* page_verdict: the result of verification, and how far errors are from their bounds. */
 #include "page.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* page_visible: which keys a query sees, and by which way. */
+/* page_visible: which keys a query sees, and whether through the state or as pairs. */
 #include "page.h"
 
 enum { CHUNKS = 6, SIDE = 240, STEP = SIDE / CHUNKS };

@@ -3,10 +3,10 @@
 #include <stdint.h>
 #include <string.h>
 
-/* Bytes of the character that begins here, and its number; 0: it is no UTF-8. */
+/* The bytes of the UTF-8 character that begins here, and its code point; 0: it is not valid UTF-8. */
 static size_t decode(const unsigned char *at, size_t left, uint32_t *number)
 {
-    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000}; /* shorter forms are no UTF-8 */
+    static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000}; /* overlong forms are not valid UTF-8 */
     size_t size = *at < 0x80 ? 1 : *at >> 5 == 6 ? 2 : *at >> 4 == 14 ? 3 : *at >> 3 == 30 ? 4 : 0;
     if (size == 0 || size > left)
         return 0;

@@ -1,4 +1,4 @@
-/* plain_text: text that may stand in a document, a terminal or JSON, and what is done with text that may not. */
+/* plain_text: text that may be printed in a document, on a terminal or in JSON, and how other text is printed. */
 #ifndef FPAC_COMMAND_PLAIN_TEXT_H
 #define FPAC_COMMAND_PLAIN_TEXT_H
 
@@ -6,13 +6,13 @@
 #include <stddef.h>
 #include <stdio.h>
 
-/* UTF-8 of characters that XML 1.0 allows, tabs and line ends left out. */
+/* Whether a text is UTF-8 of characters that XML 1.0 allows, without tabs and line ends. */
 bool text_is_plain(const char *text, size_t size);
 
-/* Bytes of the character at the start of text that text_is_plain takes; 0: it begins with none. */
+/* The bytes of the character at the start of text, if text_is_plain accepts it; else 0. */
 size_t plain_size(const char *text);
 
-/* Print, with a control character or what is no UTF-8 as \n, \x1b, \xff: a file's name must not move the
+/* Print a text, with control characters and invalid UTF-8 as \n, \x1b, \xff, so that a file's name cannot move the
  * terminal's cursor. */
 void print_escaped(FILE *out, const char *text);
 

@@ -1,4 +1,4 @@
-/* plot: measurements as a picture. */
+/* plot: draws measurements as a picture. */
 #include "plot.h"
 
 #include <stdlib.h>

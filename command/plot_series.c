@@ -1,11 +1,11 @@
-/* plot_series: lines of measurements as the series of a chart. */
+/* plot_series: makes the series of a chart from lines of measurements. */
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "plot.h"
 
-/* A kind of plot: which lines it takes, and what it makes of them. */
+/* A kind of plot: which lines it uses, and the points that it makes of them. */
 typedef struct kind_row {
     const char *name, *needs, *title, *x_label, *y_label;
     bool y_linear;
@@ -78,7 +78,7 @@ static bool same_series(const fpa_measured *one, const fpa_measured *other)
     return !strcmp(one->who, other->who) && !strcmp(one->what, other->what) && one->heads == other->heads;
 }
 
-/* The first line of its series: where the series gets its place and name. */
+/* Whether a line is the first one of its series, which determines the series' place and name. */
 static bool is_first(const fpa_measured_list *list, const kind_row *kind, int index)
 {
     for (int i = 0; i < index; i++) {
@@ -88,7 +88,7 @@ static bool is_first(const fpa_measured_list *list, const kind_row *kind, int in
     return true;
 }
 
-/* Whether lines differ in their heads, so that labels have to say them. */
+/* Whether lines differ in the number of heads, so that labels have to include it. */
 static bool heads_differ(const fpa_measured_list *list, const kind_row *kind)
 {
     int64_t heads = 0;
@@ -102,7 +102,7 @@ static bool heads_differ(const fpa_measured_list *list, const kind_row *kind)
     return false;
 }
 
-/* Points stay in order of x. */
+/* Inserts a point, in order of x. */
 static void put_point(fpa_series *series, double x, double y)
 {
     int at = series->count;

@@ -1,4 +1,4 @@
-/* prelude: the vocabulary of specs, as readable Lua. */
+/* prelude: prints the vocabulary of specs, as readable Lua. */
 #include <stdio.h>
 #include <string.h>
 

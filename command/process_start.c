@@ -22,7 +22,7 @@ static void end_by_signal(int signal)
     sigemptyset(&only);
     sigaddset(&only, signal);
     raise(signal);
-    sigprocmask(SIG_UNBLOCK, &only, NULL); /* here it ends */
+    sigprocmask(SIG_UNBLOCK, &only, NULL); /* the signal ends the process here */
     _exit(128 + signal);
 }
 
@@ -32,9 +32,9 @@ void catch_signals(void)
     enum { SIGNALS = sizeof signals / sizeof *signals };
     struct sigaction ours = {.sa_handler = end_by_signal}, before;
     signal(SIGCHLD, SIG_DFL);
-    signal(SIGXFSZ, SIG_IGN); /* beyond `ulimit -f` a write fails then, and its file is removed */
+    signal(SIGXFSZ, SIG_IGN); /* so that a write beyond `ulimit -f` fails, and its file is removed */
     sigemptyset(&ours.sa_mask);
-    for (int i = 0; i < SIGNALS; i++) /* a second one must not come in between */
+    for (int i = 0; i < SIGNALS; i++) /* a second signal must not interrupt the handler */
         sigaddset(&ours.sa_mask, signals[i]);
     for (int i = 0; i < SIGNALS; i++)
         if (sigaction(signals[i], NULL, &before) == 0 && before.sa_handler == SIG_DFL)

@@ -1,4 +1,4 @@
-/* report: heads as pages of HTML. */
+/* report: writes heads as pages of HTML. */
 #include "report.h"
 
 #include <errno.h>
@@ -21,13 +21,13 @@ typedef struct report_names {
     } * name;
 } report_names;
 
-/* A command on its way. */
+/* The state of the command. */
 typedef struct report_job {
     const report_options *options;
     report_sources sources;
     report_names names;
     FILE *index; /* NULL: one page, without an index */
-    int code;    /* EXIT_REFUSED when a kernel of a page was */
+    int code;    /* EXIT_REFUSED if a kernel of a page was refused */
 } report_job;
 
 static fpa_status add_names(const char *spec, const report_options *options, report_names *names,
@@ -52,7 +52,7 @@ static fpa_status add_names(const char *spec, const report_options *options, rep
     return status;
 }
 
-/* Pages are files of one folder: names of different specs must differ, too. */
+/* Checks that the names of all heads differ, also between specs, since pages are files of one folder. */
 static fpa_status check_names(const report_names *names, fpa_error *error)
 {
     for (int i = 0; i < names->count; i++) {
@@ -66,7 +66,7 @@ static fpa_status check_names(const report_names *names, fpa_error *error)
     return FPA_OK;
 }
 
-/* One page: a name that says so, or something that is there and is no folder, as /dev/stdout. */
+/* Whether the output is one page: a file's name, or something that exists and is no folder, such as /dev/stdout. */
 static bool is_page(const char *path)
 {
     const size_t length = strlen(path);
@@ -86,7 +86,7 @@ static fpa_status write_text(const char *path, char *text, fpa_error *error)
     return status;
 }
 
-/* The page of p into the file; p->out is the file's text only as long. */
+/* Writes the page to the file; p->out is valid only meanwhile. */
 static fpa_status write_page(page *p, const char *path, fpa_error *error)
 {
     text_buffer buffer;
@@ -101,7 +101,7 @@ static fpa_status write_page(page *p, const char *path, fpa_error *error)
     return status;
 }
 
-/* D and the state are the head's own, whatever the machine: from a plan, where there is one. */
+/* Finds facts that do not depend on the machine, such as D and the state's size, from a plan if there is one. */
 static fpa_status find_facts(page *p, fpa_error *error)
 {
     for (int i = 0; i < PAGE_MACHINES; i++) {
@@ -272,8 +272,9 @@ int command_report(int count, char **arguments)
         return code;
     if (!options.output)
         return option_missing(&syntax, "-o");
+    /* as in the model; OpenMP reads it when the first kernel is loaded */
     if (options.measure)
-        setenv("OMP_NUM_THREADS", "1", 1); /* as the model; OpenMP reads it when the first kernel is loaded */
+        setenv("OMP_NUM_THREADS", "1", 1);
     report_job job = {.options = &options, .code = EXIT_OK};
     if (run_job(&job, &operands, &error))
         return report(&error);

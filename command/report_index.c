@@ -25,7 +25,7 @@ void index_add_spec(FILE *out, const char *spec, bool first)
     fputs("</h2>\n<ul class=\"cards\">\n", out);
 }
 
-/* The name is a C identifier, so that it is a file's name and a link, too. */
+/* Adds a page. Its name is a C identifier, and so can be part of a file's name and a link. */
 void index_add(const page *p)
 {
     char size[SIZE_TEXT], features[MARKUP_NUMBER];

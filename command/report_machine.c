@@ -11,7 +11,7 @@
 
 static const char gpu_target[] = "cuda:sm_90a";
 
-/* ---- what all pages share ---- */
+/* ---- data that all pages share ---- */
 
 static fpa_status select_cpu(const char *name, const fpa_target **target, fpa_error *error)
 {
@@ -95,9 +95,9 @@ static void add_lines(page_machine *made, const fpa_measured_list *lines)
     }
 }
 
-/* ---- verdict and clock ---- */
+/* ---- verdict and times ---- */
 
-/* So long that a CPU needs about a second. */
+/* Whether a CPU needs about a second or less for a forward of that length. */
 static bool is_short(const fpa_kernel *kernel, int form, int64_t length)
 {
     const double most = kernel->module.backend->memory ? 1e16 : 5e10, tokens = (double)length;
@@ -134,7 +134,7 @@ static void explain_failure(page_machine *made, fpa_status status, const fpa_err
     snprintf(made->why, sizeof made->why, "%s", error->message);
 }
 
-/* Compiled afresh: a verdict out of the cache has no figures. */
+/* Compiles without the cache, since a verdict from the cache has no figures. */
 static fpa_status prove(const report_options *options, const char *spec, page_machine *made, fpa_error *error)
 {
     const fpa_options open = {.target = made->target->name, .cache_dir = ""};

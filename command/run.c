@@ -1,5 +1,5 @@
-/* run: apply a head to NumPy arrays. Every file is read and checked before anything is
- * computed, and an output file appears whole or not at all. */
+/* run: applies a head to NumPy arrays. Every file is read and checked before anything is computed, and an output
+ * file appears whole or not at all. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,7 +11,7 @@
 #include "run_kernel.h"
 #include "run_paths.h"
 
-/* Everything that one run holds. */
+/* All data of a run. */
 typedef struct run_data {
     run_kernel opened;
     fpa_operand input[INPUTS], o, state_out;
@@ -29,7 +29,7 @@ static fpa_status check_axes(const char *path, const fpa_operand *operand, const
     return fail(error, FPA_INVALID, path, "has %d axes, but %s are needed", operand->array.axes, form);
 }
 
-/* Positions are often counted, and a mask has no fractions. */
+/* Reads an input: positions may be integers, and a mask is bool or uint8. */
 static fpa_status read_input(int input, const char *path, fpa_array *array, fpa_error *error)
 {
     const bool counts = input == INPUT_POSITIONS || input > INPUT_MASK;
@@ -68,7 +68,7 @@ static fpa_status bind_inputs(const run_options *options, run_data *data, fpa_er
     return status;
 }
 
-/* The index of the run-time matrix that "NAME=path" names; *path is behind the '='. */
+/* The index of the run-time matrix in "NAME=path"; *path is the text after the '='. */
 static fpa_status find_weight(const fpa_description *about, const char *text, int *index, const char **path,
                               fpa_error *error)
 {
@@ -101,7 +101,7 @@ static fpa_status allocate_weights(run_data *data, int count, fpa_error *error)
     return FPA_OK;
 }
 
-/* Before the library, which knows tensors, asks for one. */
+/* Checks that log-gates are given if needed, before the library does, which knows tensors but no files. */
 static fpa_status check_gate_given(const run_options *options, const run_data *data, fpa_error *error)
 {
     const fpa_description *about = &data->opened.about;
@@ -116,7 +116,7 @@ static fpa_status check_gate_given(const run_options *options, const run_data *d
     return FPA_OK;
 }
 
-/* Positions and a mask, which heads take or not. */
+/* Checks that positions and a mask are given if and only if the head uses them. */
 static fpa_status check_tokens_given(const run_options *options, const run_data *data, fpa_error *error)
 {
     const fpa_description *about = &data->opened.about;
@@ -179,7 +179,7 @@ static fpa_status make_outputs(const run_options *options, run_data *data, fpa_e
     const int64_t whole[3] = {sequences, k[2], about->state_elements},
                   layer[2] = {sequences, about->state_elements};
     fpa_status status = operand_new(4, o, &data->o, error);
-    data->o.array.item = data->input[INPUT_Q].array.item == 2 ? 2 : 4; /* float16 where q is */
+    data->o.array.item = data->input[INPUT_Q].array.item == 2 ? 2 : 4; /* float16 if q is */
     if (!status)
         status = operand_bind(&data->o, dtype_find(about->dtype), error);
     if (status || !options->state_output)
@@ -190,7 +190,8 @@ static fpa_status make_outputs(const run_options *options, run_data *data, fpa_e
     return status ? status : operand_bind(&data->state_out, dtype_find(about->state_dtype), error);
 }
 
-/* Of a head with a window k and v begin with the window's tokens before q's, which a state that is given lacks. */
+/* Sets `recent` for a head with a window: if a state is given, k and v begin with the window's tokens, which it
+ * does not contain. */
 static fpa_status set_recent(const run_options *options, run_data *data, fpa_error *error)
 {
     const int64_t more = data->input[INPUT_K].array.shape[1] - data->input[INPUT_Q].array.shape[1];
@@ -223,7 +224,7 @@ static void set_tensors(const run_options *options, run_data *data)
     tensors->state_out = options->state_output ? &data->state_out.tensor : NULL;
 }
 
-/* What was read, and room for what is written, to where the kernel computes. */
+/* Copies inputs, and room for outputs, to the kernel's device. */
 static fpa_status place_operands(const run_options *options, run_data *data, fpa_error *error)
 {
     fpa_status status = FPA_OK;
@@ -259,7 +260,7 @@ static fpa_status forward(int form, const run_data *data, fpa_error *error)
     return status;
 }
 
-/* Before anything is opened. */
+/* Checks the options of drafts, before anything is opened. */
 static fpa_status check_draft(const run_options *options, fpa_error *error)
 {
     if (!options->input[INPUT_COUNT])

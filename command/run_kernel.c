@@ -7,7 +7,7 @@
 #include "operand.h"
 #include "runtime/api/open.h"
 
-/* State elements are those of a sequence, all heads together. */
+/* Describes a layer as if it were one head; state elements are those of a sequence, for all heads. */
 static void describe_layer(run_kernel *opened)
 {
     const fpa_layer_description *layer = fpa_describe_layer(opened->layer);
@@ -29,7 +29,8 @@ static void describe_layer(run_kernel *opened)
                                       .weight_names = layer->weight_names};
 }
 
-/* The file's only layer, when it has nothing else than that layer and its heads and no name is given, is meant. */
+/* The layer of that name; without a name, the file's only layer if the file has nothing but that layer and its
+ * heads. */
 static const fpa_layer_spec *find_layer(const fpa_head_list *list, const char *name)
 {
     return name || list->count > 1 ? layer_find(list, name) : NULL;
@@ -39,7 +40,7 @@ fpa_status run_open(const char *spec, const char *name, const char *dtype, const
                     run_kernel *opened, fpa_error *error)
 {
     fpa_head_list list = {0};
-    const fpa_head *only; /* one, or none is opened */
+    const fpa_head *only; /* the head to open, if there is exactly one */
     int first, end;
     *opened = (run_kernel){.kernel = NULL};
     const bool bundle = is_bundle(spec);
@@ -90,7 +91,8 @@ fpa_status run_workspace(const run_kernel *opened, fpa_form form, const fpa_tens
     return status ? status : device_allocate(opened->kernel, *size, workspace, error);
 }
 
-/* With memory for both calls; the device's context is the current one. */
+/* Computes a draft, then accepts its tokens. The workspace serves both calls; the device's context is the current
+ * one. */
 static fpa_status draft_and_accept(const fpa_kernel *kernel, const fpa_tensors *draft,
                                    const fpa_tensors *states, const fpa_accepted *accepted, void *workspace,
                                    size_t size, fpa_error *error)

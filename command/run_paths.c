@@ -9,8 +9,8 @@ const char *const run_input_names[INPUTS] = {
     "q",         "k",        "v",          "log_gate",    "state_in",
     "positions", "key_mask", "cu_seqlens", "state_index", "accepted.count"};
 
-/* Every file that is read, and the other one that is written, must outlive what is written to path; --state-out may
- * name --state-in, which a caller that decodes step by step replaces. */
+/* The input, or other output, that writing to path would overwrite; NULL: none. --state-out may name the same file
+ * as --state-in, which a caller that decodes step by step replaces. */
 static const char *overwritten(const char *spec, const run_options *options, const char *path, bool is_state)
 {
     if (output_is_same(path, spec))
@@ -42,7 +42,7 @@ fpa_status run_check_paths(const char *spec, const run_options *options, fpa_err
     return FPA_OK;
 }
 
-/* "weights[1] (w2)" is what --weights w2=FILE names. */
+/* Replaces "weights[1] (w2)" in an error by the file of --weights w2=FILE. */
 static void name_weight_file(const run_options *options, fpa_error *error)
 {
     const char *open = strchr(error->where, '('), *close = open ? strchr(open, ')') : NULL;

@@ -1,4 +1,5 @@
-/* What fpac run is asked for, and whether what it writes would replace what it reads; what its files are called. */
+/* run_paths: the options of `fpac run`, the check that outputs do not overwrite inputs, and the names of its
+ * files. */
 #ifndef FPAC_COMMAND_RUN_PATHS_H
 #define FPAC_COMMAND_RUN_PATHS_H
 
@@ -15,7 +16,7 @@ enum {
     INPUT_MASK,
     INPUT_SEQUENCES, /* cu_seqlens */
     INPUT_INDEX,     /* state_index */
-    INPUT_COUNT,     /* of a draft: how many of its tokens are accepted */
+    INPUT_COUNT,     /* draft: how many of its tokens are accepted */
     INPUTS
 };
 
@@ -25,15 +26,15 @@ typedef struct run_options {
     const char *output, *state_output;
     fpa_texts weights; /* NAME=path */
     int64_t device;
-    bool check_finite; /* of inputs and outputs */
+    bool check_finite; /* whether inputs and outputs are checked */
 } run_options;
 
 extern const char *const run_input_names[INPUTS];
 
-/* INVALID when an output is the spec, an input, or the other output. */
+/* INVALID: an output is the spec, an input, or the other output. */
 fpa_status run_check_paths(const char *spec, const run_options *options, fpa_error *error);
 
-/* The library's messages name tensors, but the user gave files: "q" becomes "mine.q.npy (q)". */
+/* Replace the tensor's name in an error of the library by the user's file: "q" becomes "mine.q.npy (q)". */
 void run_name_file(const run_options *options, fpa_error *error);
 
 #endif

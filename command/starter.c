@@ -5,8 +5,8 @@
 
 #include "base/text.h"
 
-/* Small enough to be compiled in seconds: D is at most 2112. Only kernels that are never negative have a
- * normaliser: of others the sum of the weights may be 0. */
+/* Families that are small enough to be compiled in seconds: D is at most 2112. Only kernels that are never
+ * negative have a normaliser, since for others the sum of scores may be 0. */
 static const starter_family families[] = {
     {.name = "tspow",
      .kernel = "(q.k)^2, each of its symmetric features kept once, by blocks of 8",

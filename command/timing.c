@@ -18,7 +18,7 @@ typedef struct operands {
     fpa_tensors tensors;
 } operands;
 
-/* Shape, type and range of an operand's values. */
+/* Shape, type and range of values of an operand. */
 typedef struct recipe {
     int axes;
     const int64_t *shape;
@@ -59,7 +59,7 @@ static fpa_status make_weights(const fpa_head *head, int64_t heads, operands *al
     return status;
 }
 
-/* Positions count tokens, and no key is masked: all are work. */
+/* Makes positions, which count tokens, and a mask without masked keys, so that all keys are processed. */
 static fpa_status make_tokens(const fpa_head *head, const fpa_load *load, operands *all, fpa_error *error)
 {
     const fpa_lift *lift = head->lift;
@@ -77,7 +77,7 @@ static fpa_status make_tokens(const fpa_head *head, const fpa_load *load, operan
     return status ? status : operand_bind_mask(&all->key_mask, error);
 }
 
-/* Keys and queries are positive, so that no normaliser comes near zero. */
+/* Makes the operands. Keys and queries are positive, so that no normaliser comes near zero. */
 static fpa_status make_operands(const fpa_head *head, const fpa_load *load, operands *all, fpa_error *error)
 {
     const int64_t before = timing_tokens_before(head, load);
@@ -161,7 +161,7 @@ static fpa_status time_here(const fpa_kernel *kernel, const fpa_head *head, cons
     return status;
 }
 
-/* Operations of one head over the whole sequence, by the plan's count. */
+/* The operations of one head for the whole sequence, by the plan's count. */
 static double count_flop(const fpa_description *about, fpa_form form, double length)
 {
     double pairs = about->causal ? length * (length + 1) / 2 : length * length;

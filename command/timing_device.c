@@ -1,4 +1,4 @@
-/* timing_device: a forward on a GPU, over sets of operands that its cache cannot hold at once. */
+/* timing_device: times a forward on a GPU, with several sets of operands that together exceed its cache. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -10,47 +10,48 @@
 #include "timing.h"
 
 enum {
-    CACHE_FACTOR = 4, /* all sets together, in sizes of the second-level cache */
+    CACHE_FACTOR = 4, /* size of all sets, in multiples of the second-level cache */
     MANY_SETS = 16384,
-    MANY_GRAPHS = 1024, /* a graph holds the addresses of its set */
+    MANY_GRAPHS = 1024, /* a graph contains the addresses of its set */
     ALIGNMENT = 256,
-    PATTERN = 262139, /* numbers made on the CPU, repeated along an operand; prime: rows differ */
+    /* numbers that are made on the CPU and repeated in an operand; prime, so that rows differ */
+    PATTERN = 262139,
 };
 
 enum { PART_Q, PART_K, PART_V, PART_O, PART_GATE, PART_POSITIONS, PART_MASK, PART_STATE, PARTS };
 
-/* One operand in a set: what it is and where it lies. */
+/* An operand in a set. */
 typedef struct part {
     bool given;
-    bool is_mask; /* bytes of 1, whatever dtype says */
+    bool is_mask; /* bytes of 1, not of dtype */
     fpa_dtype dtype;
-    float low, high; /* values: low..high */
+    float low, high; /* range of its values */
     int64_t shape[4], stride[4];
-    size_t size, offset; /* bytes; from the set's start */
-    DLTensor tensor;     /* of the set that is next */
+    size_t size, offset; /* in bytes; offset from the set's start */
+    DLTensor tensor;     /* tensor of the current set */
 } part;
 
-/* All sets and the call that is launched over them. */
+/* All sets, and the call that is launched on them. */
 typedef struct stage {
     const fpa_kernel *kernel;
     const fpa_device *device;
     fpa_form form;
     const fpa_candidate *candidate;
-    int64_t recent; /* tokens of a cycle; 0: a forward is one call */
+    int64_t recent; /* tokens of a cycle (timing.h); 0: a forward is one call */
     part part[PARTS];
     int weight_count;
     part *weight; /* [weight_count] */
     const DLTensor **weight_list;
     fpa_tensors tensors;
     size_t set_bytes;
-    int64_t sets, layers; /* layers: forwards in a graph; 0: there is none */
-    char *operands;       /* device memory: sets one after another */
+    int64_t sets, layers; /* layers: forwards in a graph; 0: no graph */
+    char *operands;       /* device memory of all sets, one after the other */
     void *workspace;
     size_t workspace_size;
-    fpa_graphs graphs; /* of the sets, where there are layers */
+    fpa_graphs graphs; /* graphs of the sets, if layers > 0 */
 } stage;
 
-/* ---- what a set holds ---- */
+/* ---- contents of a set ---- */
 
 static size_t item_of(const part *of)
 {
@@ -97,7 +98,7 @@ static void describe_weights(stage *s, const fpa_head *head, int64_t heads)
     }
 }
 
-/* Positions as far as tokens are, and a mask that lets all keys take part. */
+/* Describes positions, for all tokens of keys, and a mask without masked keys. */
 static void describe_tokens(stage *s, const fpa_lift *lift, int64_t batch, int64_t kept)
 {
     if (lift && lift->positions) {
@@ -112,8 +113,8 @@ static void describe_tokens(stage *s, const fpa_lift *lift, int64_t batch, int64
     }
 }
 
-/* Keys and queries are positive, so that no normaliser comes near zero. The recurrent form carries a
- * state on, as decoding does. */
+/* Describes a set. Keys and queries are positive, so that no normaliser comes near zero. In the recurrent form a
+ * state is carried on from call to call, as in decoding. */
 static fpa_status describe_set(stage *s, const fpa_head *head, const fpa_load *load, fpa_error *error)
 {
     const int64_t before = timing_tokens_before(head, load);
@@ -164,12 +165,12 @@ static void set_tensors(stage *s)
     tensors->stream = s->device->stream;
 }
 
-/* Bytes that a forward cannot do without: each operand once, a state in and out. Of a cycle: a state in for
- * each token, q and o too. */
+/* The least bytes of a forward: each operand once, and a state read and written. Of a cycle: the state read for
+ * each token, with q and o. */
 static double least_bytes(const stage *s)
 {
     const size_t once = s->part[PART_Q].size + s->part[PART_O].size + s->part[PART_STATE].size;
-    double bytes = (double)s->part[PART_STATE].size; /* once more: it is written too */
+    double bytes = (double)s->part[PART_STATE].size; /* once more, since it is also written */
     bytes += s->recent ? (double)s->recent * (double)once - (double)(once - s->part[PART_STATE].size) : 0;
     for (int i = 0; i < PARTS; i++)
         bytes += (double)s->part[i].size;
@@ -185,7 +186,7 @@ static CUdeviceptr address_of(const void *address)
     return (CUdeviceptr)(uintptr_t)address;
 }
 
-/* The first `known` bytes again and again, up to size. */
+/* Repeats the first `known` bytes up to `size`. */
 static fpa_status repeat_bytes(const stage *s, char *to, size_t known, size_t size, fpa_error *error)
 {
     fpa_status status = FPA_OK;
@@ -208,7 +209,7 @@ static fpa_status fill_part(const stage *s, const part *of, uint64_t seed, fpa_e
         return device_check(s->device, s->device->driver->cuMemsetD8(address_of(to), 1, of->size),
                             "writing a mask", error);
     if (!of->given || (of->low == 0 && of->high == 0) || known == 0)
-        return FPA_OK; /* zero already */
+        return FPA_OK; /* already zero */
     pattern = malloc(known);
     if (!pattern)
         return fail_memory(error);
@@ -244,10 +245,10 @@ static int64_t choose_sets(const stage *s, bool graph)
     return (int64_t)(wanted < most ? wanted : most);
 }
 
-/* ---- cycles: tokens that are not in the state at once ---- */
+/* ---- cycles: tokens are added to the state later ---- */
 
-/* Call number `number` of a cycle of recent + 1 calls: the last one adds all recent tokens to the state, the
- * others decode one token each with the tokens that are there so far. */
+/* Call `number` of a cycle of recent + 1 calls: the last one adds all recent tokens to the state, the others
+ * decode one token each, with the recent tokens that exist so far. */
 static fpa_tensors cycle_call(stage *s, int64_t number)
 {
     fpa_tensors call = s->tensors;
@@ -272,7 +273,7 @@ static fpa_status launch_cycle(stage *s, fpa_error *error)
     return status;
 }
 
-/* The largest that a call of the cycle needs. */
+/* The largest workspace of the cycle's calls. */
 static fpa_status cycle_workspace(stage *s, fpa_error *error)
 {
     fpa_status status = FPA_OK;
@@ -311,7 +312,7 @@ static void turn_to(stage *s, int64_t set)
 static fpa_status launch_forward(void *user, int64_t number, CUstream stream, fpa_error *error)
 {
     stage *s = user;
-    (void)stream; /* that of the tensors */
+    (void)stream; /* the tensors contain the stream */
     turn_to(s, number % s->sets);
     if (s->recent)
         return launch_cycle(s, error);
@@ -320,7 +321,7 @@ static fpa_status launch_forward(void *user, int64_t number, CUstream stream, fp
 
 static void free_stage(stage *s)
 {
-    s->device->driver->cuCtxSynchronize(); /* after an error some launches may still run */
+    s->device->driver->cuCtxSynchronize(); /* after an error some launches may still be running */
     graphs_free(&s->graphs);
     device_release(s->kernel, s->workspace);
     device_release(s->kernel, s->operands);
@@ -346,7 +347,7 @@ static fpa_status prepare(stage *s, const fpa_head *head, const fpa_load *load, 
 
 static void note_sample(const stage *s, const fpa_sample *sample, fpa_timing *timing)
 {
-    /* of a cycle, of a graph; of others the caller counts them */
+    /* tokens of a cycle, times forwards of a graph; other factors are applied by the caller */
     const double tokens = (double)(s->recent ? s->recent : 1) * (double)(s->layers ? s->layers : 1);
     timing->seconds = sample->median / tokens;
     timing->least = sample->least / tokens;

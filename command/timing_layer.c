@@ -8,7 +8,7 @@
 
 enum { CACHE_FACTOR = 4, MANY_SETS = 1024, MANY_REPEATS = 1024 };
 
-/* All sets, and the call that is made on them. */
+/* All sets of operands, and the call that is made on them. */
 typedef struct stage {
     const fpa_layer *layer;
     fpa_device *device; /* NULL: on the CPU */
@@ -16,11 +16,11 @@ typedef struct stage {
     layer_operands operands;
     void *workspace;
     size_t workspace_size;
-    int64_t layers;    /* calls in a graph; 0: there is none */
-    fpa_graphs graphs; /* of the sets, where there are layers */
+    int64_t layers;    /* calls in a graph; 0: no graph */
+    fpa_graphs graphs; /* graphs of the sets, if layers > 0 */
 } stage;
 
-/* A token that is decoded has its whole window, and on a GPU a state, which is updated in place. */
+/* Prepares the operands. A decoded token has its whole window and, on a GPU, a state that is updated in place. */
 static fpa_status prepare(stage *s, const fpa_load *load, fpa_error *error)
 {
     const bool decodes = s->form == FPA_FORM_RECURRENT || (s->form == FPA_FORM_AUTO && load->length == 1);
@@ -47,7 +47,7 @@ static fpa_status prepare(stage *s, const fpa_load *load, fpa_error *error)
 static fpa_status call(void *user, int64_t number, CUstream stream, fpa_error *error)
 {
     stage *s = user;
-    (void)stream; /* that of the tensors */
+    (void)stream; /* the tensors contain the stream */
     layer_operands_turn_to(&s->operands, number % s->operands.sets);
     return fpa_layer_forward(s->layer, s->form, &s->operands.tensors, s->workspace, s->workspace_size, error);
 }
@@ -97,7 +97,7 @@ static fpa_status time_here(stage *s, const fpa_load *load, fpa_layer_timing *ti
 static void free_stage(stage *s)
 {
     if (s->device)
-        s->device->driver->cuCtxSynchronize(); /* after an error some launches may still run */
+        s->device->driver->cuCtxSynchronize(); /* after an error some launches may still be running */
     graphs_free(&s->graphs);
     device_release(s->layer->kernels[0], s->workspace);
     layer_operands_free(&s->operands);

@@ -1,4 +1,5 @@
-/* verify: compile heads afresh and compare each with the formula; what passes is kept in the cache. */
+/* verify: compiles heads, not using the cache, and compares each with the formula; those that pass are stored in
+ * the cache. */
 #include "base/clock.h"
 #include "runtime/api/open.h"
 #include "runtime/builder.h"
@@ -26,24 +27,24 @@ typedef struct verify_options {
     bool json, time, backward;
 } verify_options;
 
-/* One head on its way through compiler and check. */
+/* A head that is compiled and verified. */
 typedef struct verify_job {
-    fpa_head *head;          /* owned until a kernel takes it */
-    const fpa_head *written; /* the same, whoever owns it */
+    fpa_head *head;          /* owned until a kernel owns it */
+    const fpa_head *written; /* the same head, whoever owns it */
     char name[HEAD_MAX_NAME + 1];
     fpa_facts facts;
     fpa_verdict verdict;
-    char gradients[GRADIENT_TEXT]; /* with --backward: their verdict */
-    fpa_object object;             /* as compiled; freed once it is kept */
-    char *cache;                   /* the folder where it was kept; NULL: nowhere */
-    fpa_kernel *kernel;            /* with --time: what was verified, for the clock */
+    char gradients[GRADIENT_TEXT]; /* with --backward: the verdict of the gradients */
+    fpa_object object;             /* the compiled object; freed once it is stored */
+    char *cache;                   /* the folder where it was stored; NULL: nowhere */
+    fpa_kernel *kernel;            /* with --time: the verified kernel, to be timed */
     fpa_timing timing[FORMS];
     fpa_status status;
     fpa_error error;
     bool done;
 } verify_job;
 
-/* The work of all threads. */
+/* The work, shared by all threads. */
 typedef struct verify_work {
     const verify_options *options;
     fpa_options backend_options;
@@ -52,16 +53,17 @@ typedef struct verify_work {
     const fpa_texts *specs;
     int count;
     verify_job *jobs;
-    int code; /* of specs that could not be read */
-    int next; /* the first that nobody took */
+    int code; /* exit code for specs that could not be read */
+    int next; /* index of the first job that no thread has taken */
     pthread_mutex_t lock;
     pthread_cond_t changed;
-    pthread_mutex_t measuring; /* kernels use every core: one is checked at a time, others compile */
+    /* kernels use all cores: one is verified at a time, while others are compiled */
+    pthread_mutex_t measuring;
 } verify_work;
 
 /* ---- one head ---- */
 
-/* A line like open's own, which knows how long it took. */
+/* Logs a compilation and its time, as an open does. */
 static void tell_compiled(const verify_work *work, const verify_job *job, double begin)
 {
     if (*verbose_flag())
@@ -86,7 +88,7 @@ static fpa_status load_head(const verify_work *work, verify_job *job, fpa_module
     return status;
 }
 
-/* The module becomes the job's kernel when it is to be timed, else it is unloaded. */
+/* The module becomes the job's kernel if it will be timed (keep), else it is unloaded. */
 static fpa_status keep_kernel(verify_job *job, fpa_module *module, bool keep, fpa_error *error)
 {
     if (!keep) {
@@ -167,9 +169,9 @@ static void wait_for(verify_work *work, const verify_job *job)
     pthread_mutex_unlock(&work->lock);
 }
 
-/* ---- clocks ---- */
+/* ---- times ---- */
 
-/* Tokens that keep one forward of one head near `most` FLOP, at most 2048. */
+/* The number of tokens, at most 2048, for which a forward of one head takes about `most` FLOP. */
 static int64_t timed_length(const fpa_facts *facts, int form, double most)
 {
     double flop = facts->flop[form] > 1 ? facts->flop[form] : 1;
@@ -177,8 +179,8 @@ static int64_t timed_length(const fpa_facts *facts, int form, double most)
     return length < 16 ? 16 : length > 2048 ? 2048 : (int64_t)length;
 }
 
-/* One head a core: the rate of the whole machine, without threads that share a head. A GPU gets
- * enough heads to fill it. */
+/* Times each form. One head for each core gives the rate of the whole machine, without threads that share a head.
+ * A GPU gets enough heads to fill it. */
 static fpa_status time_forms(verify_job *job)
 {
     enum { GPU_HEADS = 128 };
@@ -273,7 +275,7 @@ static int add_exit_code(int code, const verify_job *job)
     return job->status && code == EXIT_OK ? EXIT_FAILED : code;
 }
 
-/* Where later openings find what was verified. */
+/* Prints where later opens find the verified kernels. */
 static void print_cache(const verify_work *work)
 {
     int kept = 0;
@@ -286,8 +288,8 @@ static void print_cache(const verify_work *work)
         printf("kept in the cache, where fpac run finds %s: %s\n", kept == 1 ? "it" : "them", folder);
 }
 
-/* Rows in the order of the specs, each as soon as it and those before it are ready. Clocks run
- * only when nothing compiles any more. */
+/* Prints rows in the order of the specs, each as soon as it and those before it are ready. Times are measured when
+ * nothing is being compiled any more. */
 static int show_jobs(verify_work *work)
 {
     const verify_options *options = work->options;
@@ -333,7 +335,7 @@ static int run_work(verify_work *work)
            !pthread_create(&threads[started], NULL, run_jobs, work))
         started++;
     if (started == 0)
-        run_jobs(work); /* nothing, where there is no head */
+        run_jobs(work); /* does nothing if there is no head */
     int code = show_jobs(work);
     for (int i = 0; i < started; i++)
         pthread_join(threads[i], NULL);
@@ -358,7 +360,7 @@ static fpa_status add_jobs(verify_work *work, fpa_head_list *list, int first, in
     return FPA_OK;
 }
 
-/* Those of the layer that --head names, each once. */
+/* Adds the heads of the layer that --head names, each once. */
 static fpa_status add_heads_of(verify_work *work, fpa_head_list *list, fpa_error *error)
 {
     const fpa_layer_spec *layer = layer_find(list, work->options->head);
@@ -371,14 +373,14 @@ static fpa_status add_heads_of(verify_work *work, fpa_head_list *list, fpa_error
     return status;
 }
 
-/* Progress has a line of its own here, by heads. */
+/* Logs a line; progress is shown by heads instead. */
 static void say_job(void *user, const char *line)
 {
     if (*verbose_flag() || strstr(line, ": warning: "))
         say_log(user, line);
 }
 
-/* A spec that is wrong is told, and does not stop the others. */
+/* Adds the heads of a spec; one with errors is reported, and does not stop the others. */
 static fpa_status collect_spec(verify_work *work, const char *spec, fpa_error *error)
 {
     fpa_head_list list = {0};

@@ -12,22 +12,22 @@
 
 enum { VERIFY_LAYER_TEXT = 256 };
 
-/* One call, by the layer in the first set of operands and head by head in the second. */
+/* A call, computed by the layer in the first set of operands and head by head in the second one. */
 typedef struct trial {
     const fpa_layer *layer;
     fpa_form form;
     layer_operands operands;
     void *workspace;
-    char *wrote[2]; /* the sets, afterwards */
+    char *wrote[2]; /* contents of both sets afterwards */
 } trial;
 
-/* A tensor of some heads, or of their states. */
+/* A tensor of some heads, or of their states, with its shape and strides. */
 typedef struct cut {
     DLTensor tensor;
     int64_t shape[4], stride[4];
 } cut;
 
-/* Heads first .. first + heads - 1 of axis 2, without the oldest tokens; NULL: not given. */
+/* Heads first .. first + heads - 1 of axis 2, without the oldest tokens; NULL: the tensor is not given. */
 static DLTensor *cut_heads(cut *c, const layer_operand *x, int64_t first, int64_t heads, int64_t older)
 {
     int64_t step = 1;
@@ -229,7 +229,7 @@ static void show(fpa_json *json, const fpa_layer_spec *layer, fpa_status status,
     fflush(stdout);
 }
 
-/* Heads were verified before, and are in the cache. */
+/* Verifies the layers of a spec, whose heads have been verified and are in the cache. */
 static int verify_spec(const char *spec, const char *name, const char *dtype, const fpa_options *options,
                        fpa_json *json, int code)
 {
@@ -237,7 +237,7 @@ static int verify_spec(const char *spec, const char *name, const char *dtype, co
     fpa_error error;
     int first, end;
     if (select_with_layers(spec, name, dtype, &list, &first, &end, &error))
-        return code; /* it was told before */
+        return code; /* reported before */
     for (int i = 0; i < list.layer_count; i++) {
         const fpa_layer_spec *layer = &list.layers[i];
         char text[VERIFY_LAYER_TEXT];
