@@ -207,8 +207,8 @@ struct fpa_cuda_geometry {
     int pass_values;           /* index of d_o / n, or v, in a row */
     int pass_kept;             /* elements after a row: what gradients of product rows are multiplied by */
     int pass_input;            /* index of the first element of a row that passes of rows read as q or k */
-    int pass_d, pass_dv;       /* elements of q or k in a row; columns of the pass of values, */
-    int pass_columns;          /* of which so many are values of the head */
+    int pass_d, pass_dv;       /* elements of q or k in a row; columns of the pass of values */
+    int pass_columns;          /* of the latter, columns of the head's own values */
     int pass_parts, pass_part; /* parts of the values, each a pass of rows, and columns of a part */
     int pass_line;             /* 1: the kernel is a multiple of q.k */
     int pass_weighted;         /* 1: gathered keys are multiplied by the coordinates' weights, */
@@ -351,7 +351,7 @@ struct fpa_cuda_call {
     long long kept;
     /* Passes of gradients. NAME_chunk_output of gated heads on warpgroups, and NAME_fused_chunk (which then also stores
      * `states`): dots = o . dot_rows of each token, before o is rounded; NULL: not wanted. NAME_chunk_contraction:
-     * dot_rows are the gradients of o; it stores d_q as o, and as `dots`, if wanted, these times what queries read */
+     * dot_rows are the gradients of o; it stores d_q as o; `dots`, if wanted, are the outputs times these gradients */
     const void *dot_rows;
     long long dot_stride[3];
     float *dots; /* [column blocks][B][query_heads][length] */

@@ -1,3 +1,4 @@
+/* npy_write: writes float32 or float16 arrays as .npy files (npy.h). */
 #include "npy.h"
 #include "dtype.h"
 #include "output.h"

@@ -1,3 +1,4 @@
+/* source: the functions of gen.h: head -> simplify -> plan -> emit, for forward kernels, passes and gradients. */
 #include "gen.h"
 #include "machine/target.h"
 

@@ -1,3 +1,4 @@
+/* linear: linear forms and expressions (passes.h): normalising, collecting, replacing forms. */
 #include <stdlib.h>
 #include <string.h>
 

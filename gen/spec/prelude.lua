@@ -46,7 +46,7 @@ local max_width, max_degree, max_terms = 1024, 16, 131072
 sqrt2 = sqrt(2)
 math.sqrt = sqrt
 
--- Maps of coordinates {...}; identity itself is the one that changes nothing.
+-- Maps of coordinates {...}; the constructor identity stands for the map that changes nothing.
 relu, elu_plus_one, softplus = feature_map "relu", feature_map "elu_plus_one", feature_map "softplus"
 exp, silu, one = feature_map "exp", feature_map "silu", feature_map "one"
 
@@ -95,8 +95,8 @@ local function each_tuple(m, length, visit, tuple)
   end
 end
 
--- p! / product of m_c!, where number c stands m_c times in the non-decreasing tuple; and how
--- often its last number does.
+-- p! / product of m_c!, where number c occurs m_c times in the non-decreasing tuple; and how
+-- often its last number occurs.
 local function arrangements(p, tuple)
   local ways, times = factorial(p), 0
   for i, c in ipairs(tuple) do
@@ -106,7 +106,7 @@ local function arrangements(p, tuple)
   return ways, times
 end
 
--- The rows whose products a family's q . k is a sum of: those of a branch, or of q and k, mapped.
+-- The rows of which a family's q . k is the dot product: those of a branch, or q and k, mapped.
 local function rows_of(what, o)
   local mapped = o.map or o.map_q or o.map_k
   assert(not (o.of and mapped), what .. " has of = branch and a map; give the branch its map: of = branch:map(relu)")
@@ -121,13 +121,13 @@ local function copies(branch, n)
   return list
 end
 
--- The term (q.k)^n with a weight, of other rows than q and k where they are given. n = 0 is the constant.
+-- The term (q.k)^n with a weight; of other rows than q and k if these are given. n = 0 is the constant.
 local function power_term(n, weight, branch)
   return scaled(weight, term(copies(branch or identity(), n)))
 end
 
--- d may be left out where the branches are as wide as their head; where it is given, the head
--- checks that it is its own.
+-- d may be omitted if the branches are as wide as the head; if it is given, the head checks that
+-- it is its own d.
 local function optional_d(what, o)
   local d = whole(what, o, "d", 1, max_width, 0)
   if d > 0 then return d end

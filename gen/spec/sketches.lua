@@ -1,7 +1,7 @@
 -- sketches: kernels estimated with few features, drawn from a seed: sketches of polynomials, random features of exp.
 --
--- This file runs behind the prelude and uses its vocabulary. A seed gives the same numbers everywhere: what is drawn
--- here is part of the head.
+-- This file runs after the prelude and uses its vocabulary. A seed gives the same numbers on every machine: the numbers
+-- that are drawn here are part of the head.
 
 local max_width, max_degree, max_coordinates = 1024, 16, 16384
 
@@ -13,11 +13,11 @@ end
 
 -- ---- polynomials ----
 --
--- All of these but polysketch estimate (c + g q . k)^p, the same for q and k, without bias. They sketch x~ = (x, sqrt(c / g)),
--- of which (c + g q . k) = g q~ . k~, and their gain has g^p. A sketch is drawn from a seed, `heads = n` of them
--- for n key/value heads.
+-- All of these except polysketch are unbiased estimates of (c + g q . k)^p, with the same map for q and k. They sketch
+-- x~ = (x, sqrt(c / g)), with which c + g q . k = g q~ . k~; the factor g^p is in their gain. A sketch is drawn from a
+-- seed; `heads = n` draws one for each of n key/value heads.
 
--- d, p, size, c, g and the number of heads of a sketch's options, and the columns of x~.
+-- Reads a sketch's options: d, p, size, c, g and the number of heads; also returns the number of columns of x~.
 local function sketch_options(what, o)
   local s = {
     d = whole(what, o, "d", 1, max_width), degree = whole(what, o, "degree", 1, max_degree, 1),
@@ -27,12 +27,12 @@ local function sketch_options(what, o)
   assert(s.constant and s.gamma and s.constant >= 0 and s.gamma > 0, what .. " of (constant + gamma q.k)^degree: constant >= 0 and gamma > 0")
   s.columns = s.constant > 0 and s.d + 1 or s.d
   s.last = sqrt(s.constant / ratio(s.gamma, 1))
-  -- what each side's features are multiplied with, for features of which `share` is summed
+  -- the factor of each side's features, if `share` of the features is summed
   s.gain = function(share) return sqrt(power_of(s.gamma, s.degree) * share) end
   return s
 end
 
--- x to three digits.
+-- x with three digits, as text.
 local function about(x)
   local digits = 1
   while x * digits < 100 and digits < 1e12 do digits = digits * 10 end
@@ -40,14 +40,15 @@ local function about(x)
   return math.tointeger(rounded) or rounded
 end
 
--- Monomials of degree p of n coordinates, whole where that fits.
+-- The number of monomials of degree p in n coordinates, as an integer if that fits.
 local function monomials(n, p)
   local count = 1.0
   for i = 1, p do count = count * (n + i - 1) / i end
   return math.tointeger(count) or count
 end
 
--- What explain tells of a sketch: the variance's bound, as a text and its value, and how many features are exact.
+-- The note of a sketch for explain: the bound of the variance, as text and as a number, and how many features would be
+-- exact.
 local function sketch_note(what, s, features, bound, value)
   local p = s.degree
   local g = s.gamma == 1 and "" or about(s.gamma) .. " "
@@ -59,14 +60,14 @@ local function sketch_note(what, s, features, bound, value)
     .. (exact <= features and "no more: they would be better" or "more than these " .. features)
 end
 
--- A row of signs, the last one times sqrt(c / g) where there is a constant.
+-- A row of signs; the last one is multiplied by sqrt(c / g) if there is a constant.
 local function with_constant(s, signs)
   local row = {}
   for j = 1, s.columns do row[j] = j <= s.d and signs[j] or signs[j] * s.last end
   return row
 end
 
--- One matrix for all heads, or one for each.
+-- One matrix for all heads, or one for each head.
 local function dense_of(matrices)
   if #matrices == 1 then return dense(matrices[1]) end
   return dense { heads = matrices }
@@ -120,7 +121,7 @@ local function sketch_hashes(what, s, o)
   return index, weights
 end
 
--- Factor l of the spectrum at these frequencies: dense, its real and its imaginary part.
+-- Factor l of the spectrum at these frequencies, as dense branches of its real and its imaginary part.
 local function spectrum_factor(s, index, weights, l, frequencies)
   local re, im = {}, {}
   for h = 1, s.heads do
@@ -130,8 +131,8 @@ local function spectrum_factor(s, index, weights, l, frequencies)
 end
 
 -- TensorSketch of (c + g q . k)^p with D = size features (Pham and Pagh): the product of the Fourier transforms of p
--- count sketches. The transform is unitary, so that it is not taken back: half of the spectrum has all there is,
--- twice but for frequency 0 and, of even D, D/2, which are real.
+-- count sketches. The transform is unitary, so dot products need no inverse transform. Half of the spectrum suffices: each
+-- frequency counts twice, except 0 and, for even D, D/2, which are real.
 function tensorsketch(o)
   local what = "tensorsketch"
   fields(what, o, "d", "degree", "size", "constant", "gamma", "seed", "independence", "heads", "index_hash",
@@ -156,8 +157,8 @@ function tensorsketch(o)
   return scaled(o.weight or 1, sum)
 end
 
--- A count sketch of c + g q . k: row n of size sums, with their signs, the coordinates whose index is n. Rows without
--- any are left out: D is at most size, and at most d (+ 1) a head.
+-- A count sketch of c + g q . k: row n, of `size`, is the sum of the coordinates with index n, with signs. Rows without
+-- coordinates are omitted: D is at most size, and at most d (+ 1) for each head.
 function countsketch(o)
   local what = "countsketch"
   fields(what, o, "d", "size", "constant", "gamma", "seed", "independence", "heads", "index_hash", "bit_hash", "weight")

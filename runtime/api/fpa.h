@@ -45,27 +45,32 @@ extern "C" {
 typedef struct fpa_kernel fpa_kernel;
 
 typedef enum fpa_form {
-    FPA_FORM_AUTO =
-        -1, /* recurrent for one token with a state; else parallel below the crossover; else chunked */
-    FPA_FORM_PARALLEL, /* quadratic in L; uses a state only if one is given or asked for */
-    FPA_FORM_CHUNKED, /* linear in L: a state, updated once per chunk; heads without a causal mask: one state of all
-                           keys, which every query reads */
-    FPA_FORM_RECURRENT, /* linear in L: a state, updated at every token */
+    /* the recurrent form for one token with a state; else the parallel form below the crossover; else the chunked
+     * form */
+    FPA_FORM_AUTO = -1,
+    FPA_FORM_PARALLEL, /* time quadratic in L; uses a state only if one is given or wanted */
+    /* time linear in L: a state that is updated once per chunk; without a causal mask, one state of all keys,
+     * which every query reads */
+    FPA_FORM_CHUNKED,
+    FPA_FORM_RECURRENT, /* time linear in L: a state that is updated at every token */
 } fpa_form;
 
 typedef struct fpa_options {
-    const char *target; /* "c", "c:avx2", "cuda", "cuda:sm_90" ...; NULL or "c": the best C target that
-                              this machine runs; "cuda": the best one for the device */
-    int device;         /* CUDA targets: the GPU, as the driver numbers them */
-    const char
-        *cache_dir; /* NULL: $FPA_CACHE_DIR, else $XDG_CACHE_HOME/fpac, else ~/.cache/fpac; "": no cache */
-    const char *compiler; /* NULL: $FPA_CC, else cc, gcc or clang on the PATH */
+    /* "c", "c:avx2", "cuda", "cuda:sm_90" ...; NULL or "c": the best C target that this machine runs; "cuda": the
+     * best one for the device */
+    const char *target;
+    int device; /* CUDA targets: the GPU, as the driver numbers them */
+    /* folder of the cache of compiled kernels; NULL: $FPA_CACHE_DIR, else $XDG_CACHE_HOME/fpac, else
+     * ~/.cache/fpac; "": no cache */
+    const char *cache_dir;
+    const char *compiler; /* C targets: the compiler; NULL: $FPA_CC, else cc, gcc or clang on the PATH */
     /* Called with a line for each compilation, verification and use of the cache; may be NULL. With `backward` it is
      * also called from other threads, one at a time. */
     void (*log)(void *user, const char *line);
     void *log_user;
-    /* 1: with gradients (fpa_backward), which are a second module, compiled and verified beside the first one. A bundle
-     * must have been written by `fpac gen --backward`. Which heads and targets have gradients: docs/c-api.md */
+    /* 1: with gradients (fpa_backward), a second module that is compiled and verified at the same time. A bundle
+     * must have been written by `fpac gen --backward`. docs/c-api.md lists the heads and targets that have
+     * gradients. */
     int backward;
 } fpa_options;
 
@@ -79,33 +84,33 @@ typedef struct fpa_weight_shape {
 
 /* Description of a kernel; valid until fpa_close. */
 typedef struct fpa_description {
-    const char *name;   /* of the head */
+    const char *name;   /* name of the head */
     const char *target; /* "c:avx512", "cuda:sm_90" */
-    const char *dtype;  /* of q, k, v, o: "f32", "bf16", "f16" */
+    const char *dtype;  /* type of q, k, v, o: "f32", "bf16", "f16" */
     const char *state_dtype;
-    const char *
-        arithmetic; /* type that the factors of products are rounded to: "f32", "bf16", "f16"; sums are float32 */
-    int device;     /* CUDA targets: the GPU on which the tensors must be; else 0 */
-    int d, dv;      /* widths of q and k, of v and o */
+    const char *arithmetic; /* type of the factors of products: "f32", "bf16", "f16"; sums are float32 */
+    int device;             /* CUDA targets: the GPU on which the tensors must be; else 0 */
+    int d, dv;              /* widths of q and k, of v and o */
     int causal, gate, normalized;
     int64_t features;       /* D, the rows of the state */
     int64_t state_elements; /* N, for one (batch, head): S [D][dv] row-major, then z [D] if normalised */
     int chunk, block;
     int64_t crossover; /* length from which the plan expects chunked to be faster than parallel; 0: never */
-    double flop[3];    /* for one head. parallel: per visible pair; chunked, recurrent: per token */
-    int weight_count;  /* number of run-time matrices */
+    /* FLOP for one head, by form. parallel: per pair of a query and a visible key; chunked, recurrent: per token */
+    double flop[3];
+    int weight_count; /* number of run-time matrices */
     const char *const *weight_names;
     const char *verdict; /* one line: what was verified, and the largest error */
     int from_cache;      /* 1: loaded from the cache or a bundle, not compiled */
     int positions;       /* numbers in a token's position, which calls must give; 0: none */
     int key_mask;        /* 1: calls must give a mask of keys */
-    int heads;  /* number of key/value heads that calls must have, because the head has constants for so many;
-                            0: any number */
-    int window; /* w: the newest w keys have the weight exp(scale q.k); 0: no window */
-    const char *backward_verdict;          /* as verdict, of the gradients; NULL: opened without them */
+    /* number of key/value heads that calls must have, because the head has constants for so many; 0: any number */
+    int heads;
+    int window;                   /* w: the newest w keys have the weight exp(scale q.k); 0: no window */
+    const char *backward_verdict; /* as verdict, for the gradients; NULL: opened without them */
     const fpa_weight_shape *weight_shapes; /* [weight_count] */
-    /* [weight_count]: "projection"; "affine", one whose last column is added; "diagonal"; of coordinates with positions "angle", "phase",
-     * "amplitude" */
+    /* [weight_count]: "projection"; "affine": its last column is a constant that is added; "diagonal"; for
+     * coordinates with positions "angle", "phase", "amplitude" */
     const char *const *weight_kinds;
 } fpa_description;
 
@@ -171,7 +176,7 @@ typedef struct fpa_tensors {
 /* The largest number of tokens of a draft. */
 #define FPA_DRAFT_TOKENS 16
 
-/* Tokens of an earlier draft that the state shall take in: of sequence b the first count[b]. */
+/* Tokens of an earlier draft, of which the first count[b] of sequence b are added to the state. */
 typedef struct fpa_accepted {
     const DLTensor *count; /* [B], int32, on the same device as the others: 0 .. T */
     const DLTensor *k, *v; /* [B, T, H, d], [B, T, H, dv]; T: 1 .. FPA_DRAFT_TOKENS */
@@ -185,10 +190,10 @@ typedef struct fpa_gradient_tensors {
     const DLTensor *o;                                                /* as the forward pass wrote it */
     const DLTensor *den; /* [B, L, Hq] float32, as the forward pass wrote it; NULL if not normalised */
     const DLTensor *d_o; /* as o */
-    const DLTensor *d_state_out; /* gradient of the final state; NULL: zero */
+    const DLTensor *d_state_out; /* gradient of the final state, shaped as state_out; NULL: zero */
     DLTensor *d_q, *d_k, *d_v;  /* d_k and d_v sum over the query heads of a key/value head, in their order */
     DLTensor *d_log_gate;       /* [B, L, H] float32 */
-    DLTensor *d_state_in;       /* may also be asked for without state_in, which is then zero */
+    DLTensor *d_state_in;       /* shaped as state_in; allowed without state_in, which is then zero */
     DLTensor *const *d_weights; /* [weight_count], or NULL; each entry float32 as in weights, or NULL */
     void *stream;               /* as in fpa_tensors */
 
@@ -200,7 +205,8 @@ typedef struct fpa_gradient_tensors {
     const DLTensor *positions, *key_mask; /* as given to the forward pass; masked keys and values get zeros */
 } fpa_gradient_tensors;
 
-/* The version of the library, "0.1.0". It may differ from the one that the program was compiled with. */
+/* The version of the library, such as "0.1.0", which may differ from the one that the program was compiled with. A
+ * constant string. */
 FPA_API const char *fpa_version(void);
 
 /* Open one head of a Lua spec file: generate the source, compile it or take it from the cache, load, verify. Not in
@@ -221,15 +227,17 @@ FPA_API fpa_status fpa_open_text(const char *name, const char *text, const char 
 FPA_API fpa_status fpa_open_bundle(const char *folder, const char *head, const fpa_options *options,
                                    fpa_kernel **kernel, fpa_error *error);
 
-/* NULL for NULL. */
+/* The description of a kernel, valid until fpa_close; NULL if kernel is NULL. */
 FPA_API const fpa_description *fpa_describe(const fpa_kernel *kernel);
 
-/* The form that AUTO selects for L tokens; AUTO if kernel is NULL. */
+/* The form that FPA_FORM_AUTO selects for sequences of `length` tokens, with or without a state; FPA_FORM_AUTO if
+ * kernel is NULL. */
 FPA_API fpa_form fpa_choose_form(const fpa_kernel *kernel, int64_t length, int with_state);
 
-/* Bytes of scratch memory that fpa_forward needs for these shapes, with the number of threads that OpenMP would use now.
- * Only shapes are read. The caller provides the workspace on the tensors' device: 64-byte aligned; on a GPU 256-byte
- * aligned, as every CUDA allocation is. */
+/* The bytes of scratch memory that fpa_forward needs for these shapes, with the number of threads that OpenMP
+ * would use now. Only shapes are read; data may be NULL. The caller allocates the workspace on the tensors'
+ * device, aligned to 64 bytes, or on a GPU to 256, as every CUDA allocation is. INVALID: a shape is wrong;
+ * UNSUPPORTED: the head does not have the form. */
 FPA_API fpa_status fpa_workspace_size(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors,
                                       size_t *bytes, fpa_error *error);
 
@@ -240,10 +248,11 @@ FPA_API fpa_status fpa_workspace_size(const fpa_kernel *kernel, fpa_form form, c
 FPA_API fpa_status fpa_forward(const fpa_kernel *kernel, fpa_form form, const fpa_tensors *tensors,
                                void *workspace, size_t workspace_size, fpa_error *error);
 
-/* Gradients, of a kernel that was opened with options.backward (else UNSUPPORTED). Forms: parallel, chunked or AUTO. The
- * workspace follows the rules of fpa_forward's; beyond two states for each thread, AUTO needs at most 1 GiB, and the
- * parallel form's workspace grows with the length. Nothing is written before every tensor was checked. Results do not
- * depend on the number of threads. */
+/* Gradients of a loss, from its gradients with respect to o and the final state, for a kernel that was opened with
+ * options.backward (else UNSUPPORTED). Forms: parallel, chunked or AUTO. The workspace is as for fpa_forward;
+ * beyond two states for each thread, AUTO needs at most 1 GiB, while the parallel form's workspace grows with the
+ * length. All tensors are checked before anything is written (INVALID). Results do not depend on the number of
+ * threads. */
 FPA_API fpa_status fpa_backward_workspace(const fpa_kernel *kernel, fpa_form form,
                                           const fpa_gradient_tensors *tensors, size_t *bytes,
                                           fpa_error *error);
@@ -357,10 +366,10 @@ typedef struct fpa_layer fpa_layer;
 
 /* A part: consecutive key/value heads of a layer that have the same kernel. */
 typedef struct fpa_layer_part {
-    const fpa_description *head; /* of their kernel */
+    const fpa_description *head; /* description of its kernel */
     int first, heads;            /* the part is the layer's key/value heads first .. first + heads - 1 */
-    /* where its states begin in the state of a sequence, in elements: [heads, state_elements] in C order, with the
-     * state_elements of `head` */
+    /* index of the first element of its states in the state of a sequence: [heads, state_elements] in C order,
+     * with the state_elements of `head` */
     int64_t state_offset;
     int first_weight; /* index of its first run-time matrix among the layer's */
 } fpa_layer_part;
@@ -403,7 +412,7 @@ FPA_API fpa_status fpa_open_bundle_layer(const char *folder, const char *layer, 
 FPA_API fpa_status fpa_join_layer(const char *name, const fpa_kernel *const *kernels, const int *heads,
                                   int count, fpa_layer **joined, fpa_error *error);
 
-/* NULL for NULL. */
+/* The description of a layer, valid until fpa_close_layer; NULL if layer is NULL. */
 FPA_API const fpa_layer_description *fpa_describe_layer(const fpa_layer *layer);
 
 /* fpa_workspace_size, fpa_forward and fpa_step for a layer, with the same guarantees. Tensors are as for one head; the axes
@@ -439,10 +448,10 @@ FPA_API fpa_status fpa_layer_backward(const fpa_layer *layer, fpa_form form,
 /* Unload, with the kernels that the layer opened; layer may be NULL. No call on the layer may be running. */
 FPA_API void fpa_close_layer(fpa_layer *layer);
 
-/* For bindings to other languages: a fast path for repeated calls, which reads arrays through functions of that language,
- * so that preparing a small call takes less time than computing it. The functions are those of DLPack's exchange table
- * (Python's __dlpack_c_exchange_api__) and of the interpreter. *tensors and its DLTensors belong to the binding; they have
- * strides and describe the previous call. */
+/* For bindings to other languages: a fast path for repeated calls, which reads arrays through functions of that
+ * language, so that preparing a small call takes less time than computing it. The functions are those of DLPack's
+ * exchange table (Python's __dlpack_c_exchange_api__) and of the interpreter. *tensors and its DLTensors belong to
+ * the binding; they have strides, and describe the previous call. */
 typedef struct fpa_object_call {
     int (*read)(void *object, DLTensor *tensor); /* dltensor_from_py_object_no_sync; nonzero: it cannot */
     int (*stream)(DLDeviceType type, int32_t device, void **stream); /* current_work_stream; for GPUs only */
@@ -458,10 +467,10 @@ typedef struct fpa_object_call {
 
 #define FPA_OBJECTS_CHANGED (-1)
 
-/* fpa_forward or fpa_layer_forward, after the data addresses of q, k, v, state_in and o, those that are not NULL in *tensors,
- * were replaced by those of the objects. Returns FPA_OBJECTS_CHANGED, with nothing changed, if an object cannot be read or
- * differs from its DLTensor in type, device, shape or strides; else an fpa_status. Called with the interpreter's lock, which
- * is released during the computation. */
+/* fpa_forward or fpa_layer_forward with the data addresses of the objects: those of q, k, v, state_in and o that
+ * are not NULL in *tensors are replaced before. Returns FPA_OBJECTS_CHANGED, with nothing changed, if an object
+ * cannot be read or differs from its DLTensor in type, device, shape or strides; else an fpa_status. Called with
+ * the interpreter's lock, which is released during the computation. */
 FPA_API int fpa_forward_objects(const fpa_object_call *call, void *q, void *k, void *v, void *state, void *o,
                                 void *workspace);
 

@@ -1,3 +1,4 @@
+/* print: the C back end's lines of --dump=plan. */
 #include <inttypes.h>
 #include <stdio.h>
 
