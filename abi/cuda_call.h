@@ -280,6 +280,7 @@ struct fpa_cuda_call {
     long long state_out_stride[2];
     float *den; /* result: outputs' sums of scores, from which normalisers are computed; NULL: not wanted */
     long long den_stride[3];
+
     /* ---- parts of the workspace ---- */
     /* [B][H][gate_row][2]: sum of log-gates from the chunk's first token on, times log2(e), as high and low part; then
      * room for query_tokens more, since blocks read whole panels */
@@ -311,6 +312,7 @@ struct fpa_cuda_call {
      * [clusters][4] warps, 1 if the warp has stored its part of the state. NULL: each block of NAME_chunk_output has
      * one item */
     unsigned *progress;
+
     /* ---- sizes chosen for this call ---- */
     /* tokens of a chunk; in the parallel form at least length; in the chunked form, if not causal, of a segment */
     long long chunk;
@@ -406,6 +408,7 @@ struct fpa_cuda_backward {
     float *d_log_gate;
     long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
     long long d_state_out_stride[2], d_state_in_stride[2];
+
     /* ---- parts of the workspace ---- */
     float *outputs;     /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
     double *query_sums; /* [B][query_heads][length]: contributions of queries to d_log_gate (q.d_q ...) */
@@ -414,6 +417,7 @@ struct fpa_cuda_backward {
     void *states, *reversed;
     float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
     float *sequence_sums; /* [B][H][backward_entries]: the sums of these parts */
+
     /* ---- sizes of this launch ---- */
     long long first_sequence, sequences; /* that it processes */
     long long walks_back;                /* NAME_backward_state: 1: the reversed state, of queries and d_o */
@@ -426,6 +430,7 @@ struct fpa_cuda_backward {
     /* NAME_backward_keys: not 0: for each query head it has also blocks of queries, in runs of so many, which alternate
      * with runs of blocks of keys */
     long long both_sides;
+
     /* ---- gradients that are forward passes; a sequence is an index in [B][query_heads] ---- */
     void *pass_queries, *pass_keys; /* [sequences][pass_length][pass_width]: q and d_o / n; k and v */
     float *pass_gates;              /* [sequences][pass_length]: log-gates of these rows */

@@ -24,7 +24,7 @@ struct fpa_launch {
      * keys */
     const unsigned char *key_mask;
     int64_t key_mask_stride[2]; /* batch, token */
-    /* the initial states, one for each (batch, head), D*dv elements, then D of z if normalised; NULL: zero */
+    /* the initial states, one for each (batch, head), S [D][dv], then z [D] if the head has it; NULL: zero */
     const void *state_in;
     int64_t state_in_stride[2];  /* batch, head */
     void *state_out;             /* the final states; may be state_in. NULL: not wanted */
@@ -60,7 +60,8 @@ struct fpa_launch {
 struct fpa_share {
     int64_t pieces[2]; /* pieces of each round */
     int threads;       /* threads that OpenMP would use now */
-    /* the most threads that can share a piece (in the parallel form, of the pieces that compute outputs) */
+    /* the most threads that can share a piece; in the parallel form pieces of the first round, which compute
+     * outputs, have one thread each */
     int most;
     size_t room; /* bytes of workspace for each thread; the caller aligns it to 64 bytes */
 };

@@ -219,7 +219,7 @@ static bool concerns_all(fpa_status status)
     return status == FPA_NO_MEMORY || status == FPA_IO;
 }
 
-/* Removes the files of an entry that is not listed, except NAME.head, which targets share. */
+/* Removes the files of an entry that is not listed, except those that listed entries have, too, such as NAME.head. */
 static void remove_files(const bundle *b, const fpa_manifest *listed, const fpa_bundle_entry *entry)
 {
     for (int i = 0; i < MANIFEST_FILES; i++) {
@@ -231,7 +231,7 @@ static void remove_files(const bundle *b, const fpa_manifest *listed, const fpa_
     }
 }
 
-/* Makes the manifest of the present contents; without entries there is none. */
+/* Writes the manifest of the present contents; without entries it is removed. */
 static fpa_status list(const bundle *b, const bundle_work *work, const fpa_manifest *old,
                        const fpa_bundle_entry *withdrawn, fpa_error *error)
 {

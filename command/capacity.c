@@ -97,7 +97,8 @@ static void make_orthonormal(double *rows, int row, int width)
         own[i] /= sqrt(square);
 }
 
-/* The matrix's values, or random ones in place of those given at run time; malloc'ed. */
+/* The matrix's values; for one that is given at run time, random orthonormal rows, or the identity for a diagonal.
+ * malloc'ed. */
 static double *matrix_values(const fpa_matrix *matrix, int index)
 {
     const int rows = matrix->rows, cols = matrix->cols;

@@ -122,8 +122,8 @@ static bool is_same(const design_row *a, const design_row *b)
            a->decode == b->decode;
 }
 
-/* Counts a head whose state is too large although its monomials would fit: by blocks, or by the normaliser's
- * column. */
+/* Records the smallest state that does not fit: of a head whose monomials would fit, but not its blocks, or the
+ * normaliser's column. */
 static void note_too_large(const design_request *request, const design_row *row, design_list *list)
 {
     const double bytes = row->facts.state_bytes;

@@ -97,7 +97,7 @@ static void add_lines(page_machine *made, const fpa_measured_list *lines)
 
 /* ---- verdict and times ---- */
 
-/* Whether a CPU needs about a second or less for a forward of that length. */
+/* Whether a forward of that length has few enough operations to be timed: on a CPU, those of about a second. */
 static bool is_short(const fpa_kernel *kernel, int form, int64_t length)
 {
     const double most = kernel->module.backend->memory ? 1e16 : 5e10, tokens = (double)length;

@@ -29,8 +29,7 @@ static void describe_layer(run_kernel *opened)
                                       .weight_names = layer->weight_names};
 }
 
-/* The layer of that name; without a name, the file's only layer if the file has nothing but that layer and its
- * heads. */
+/* The layer of that name; without a name, the only layer of a file with several heads. NULL: a head is computed. */
 static const fpa_layer_spec *find_layer(const fpa_head_list *list, const char *name)
 {
     return name || list->count > 1 ? layer_find(list, name) : NULL;

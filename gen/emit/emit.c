@@ -30,8 +30,8 @@ static const fpa_field head_fields[] = {
 static const fpa_field plan_fields[] = {FIELD(fpa_plan, features), FIELD_AS(fpa_plan, "uses_weights", weighs),
                                         FIELD(fpa_plan, chunk), FIELDS_END};
 
-/* The factor that turns the dot of a packed query and a key into the exponent of a head with a window: the scale,
- * if packed queries do not include it because weights do. */
+/* The factor that turns the dot of a packed query and a key into the exponent scale q.k of a head with a window:
+ * not 1 if simplification has moved the scale of queries into weights. */
 static double exponent_factor(const fpa_plan *plan)
 {
     const bool packed = plan->written->lift || plan->head->scale == plan->written->scale;

@@ -105,8 +105,8 @@ fpa_status plan_operands(const fpa_simplified *simple, const fpa_head *written, 
                          fpa_row_head *made, bool *has_passes, fpa_error *error);
 /* The head to which passes of gradients refer: `simple`, or the one of made rows or features in its place. */
 const fpa_simplified *plan_passed(const fpa_simplified *simple, const fpa_row_head *made);
-/* Make a plan for gradients, with chunk, facts and templates of their own. UNSUPPORTED, with what is missing:
- * heads without a mask or with a lift on some targets, and targets without kernels of gradients. */
+/* Make a plan for gradients, with chunk, facts and templates of their own. UNSUPPORTED, with what is missing: the
+ * head has a window, or on a GPU no causal mask; or the target has no kernels of gradients. */
 fpa_status plan_choose_backward(const fpa_simplified *simple, const fpa_head *written,
                                 const fpa_target *target, fpa_plan *plan, fpa_error *error);
 void plan_free(fpa_plan *plan);

@@ -40,8 +40,8 @@ static bool leaves_state(const fpa_draft_launch *draft, int64_t b)
     return keys && (!keys->state_out_index || keys->state_out_index[b] >= 0);
 }
 
-/* Adds accepted tokens: one call for each run of sequences that accept equally many; sequences that write no state
- * are skipped. */
+/* Adds accepted tokens: one call for each run of sequences that accept equally many. A sequence that writes no
+ * state is part of a call, which skips it. */
 static fpa_status accept(const fpa_module *module, const fpa_draft_launch *draft, fpa_error *error)
 {
     const struct fpa_launch *keys = draft->keys;

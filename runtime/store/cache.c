@@ -282,7 +282,7 @@ static bool is_abandoned(int folder, const char *name, const struct stat *facts)
            time(NULL) - facts->st_mtime > 3600;
 }
 
-/* Whether a file is a writer's temporary file. */
+/* Whether a file is a writer's temporary file: as far as it is written, it begins as an entry does. */
 static bool is_begun(int folder, const char *name, const struct stat *facts)
 {
     static const char first[] = "fpac-cache 1\nkey ";
