@@ -115,7 +115,8 @@ struct fpa_cuda_kernel_work {
     int trips;                 /* memory accesses before a block's first step that need each other's result */
 };
 
-/* What the host has to know of a module's kernels: the constant NAME_geometry in the module, printed by these names. */
+/* What the host has to know of a module's kernels: the constant NAME_geometry in the module, which lists its values by the
+ * names of these fields. */
 struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
     struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* decode_resident: without rows of the state */
@@ -138,14 +139,14 @@ struct fpa_cuda_geometry {
      * bytes before; 0: NAME_pad_rows copies such values */
     int value_room;
     /* kernels that run before the others */
-    int padded_vector;    /* NAME_pad_rows: elements of a padded row of q and k; 0: they are not padded */
-    int padded_value;     /* NAME_pad_rows: the same of v */
-    int lifted_vector;    /* NAME_lift_rows: elements of a token's coordinates in memory; 0: no lift */
-    int lift_tokens;      /* NAME_lift_rows: tokens of a head in a work item, counted through all batches */
-    int lift_steps;       /* NAME_lift_rows: the most blocks that can share a token (call.lift_slices) */
-    int lift_by_heads;    /* 1: its blocks keep matrices or angles, which differ from head to head */
-    int cluster_maps;     /* 1: NAME_cluster_scan computes coordinates itself, from q and k */
-    int fused_maps;       /* 1: NAME_fused_chunk computes coordinates itself, from q and k */
+    int padded_vector; /* NAME_pad_rows: elements of a padded row of q and k; 0: they are not padded */
+    int padded_value;  /* NAME_pad_rows: the same of v */
+    int lifted_vector; /* NAME_lift_rows: elements of a token's coordinates in memory; 0: no lift */
+    int lift_tokens;   /* NAME_lift_rows: tokens of a head in a work item, counted through all batches */
+    int lift_steps;    /* NAME_lift_rows: the most blocks that can share a token (call.lift_slices) */
+    int lift_by_heads; /* 1: blocks of NAME_lift_rows keep matrices or angles that differ from head to head */
+    int cluster_maps;  /* 1: NAME_cluster_scan computes coordinates itself, from q and k */
+    int fused_maps;    /* 1: NAME_fused_chunk computes coordinates itself, from q and k */
     int sequence_state;   /* NAME_sequence_scan: floats of a state that a cluster passes on to another */
     int cluster_stays;    /* 1: clusters of NAME_cluster_scan can process several sequences each */
     int cluster_reverses; /* 1: NAME_cluster_scan can process tokens in reverse order */
@@ -165,15 +166,15 @@ struct fpa_cuda_geometry {
     int small_state_slices; /* NAME_chunk_state_small: the same */
     int query_tokens;       /* NAME_chunk_output: queries of a work item */
     int parallel_tokens;    /* NAME_parallel_output: the same */
-    int awaited_keys; /* NAME_chunk_output: work.awaited per 16 queries and 64 keys, if keys have one stage */
+    int awaited_keys; /* NAME_chunk_output: work.awaited of keys, per 16 queries and 64 keys, if they have one stage */
     int contraction_tokens; /* NAME_chunk_contraction: queries of a work item; 0: there is no such kernel */
     int contraction_keys;   /* NAME_chunk_contraction: keys of a stage */
     int contraction_dots; /* NAME_chunk_contraction: numbers of call.dots per token: one per set of monomials */
-    int contraction_values; /* 1: it can also compute sums of scores times values (call.sums) */
-    int contraction_turns;  /* 1: it, chunk_state and chunk_output can process tokens in reverse order */
+    int contraction_values; /* 1: NAME_chunk_contraction can also compute sums of scores times values (call.sums) */
+    int contraction_turns; /* 1: NAME_chunk_contraction, _chunk_state and _chunk_output can reverse the tokens */
     int persistent; /* 1: block i of chunk_state has walks i, i + gridDim.x ...; chunk_output has call.progress */
     int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block processes */
-    /* NAME_fused_chunk */
+    /* NAME_fused_chunk, called `it` here */
     int fused_totals; /* 1: it can compute totals of segments */
     int fused_total;  /* floats of a total if their order is its own; 0: NAME_segment_scan can read them */
     int fused_vector; /* d, if the module has it for packed rows, or NAME_cluster_scan; else 0 */
@@ -190,7 +191,7 @@ struct fpa_cuda_geometry {
     int decode_resident_least; /* NAME_decode_resident: bytes of shared memory of a block, at least */
     int decode_resident_row;   /* NAME_decode_resident: bytes of a row of the state */
     int decode_resident_most;  /* NAME_decode_resident: bytes of shared memory of a block, at most */
-    /* gradients: NAME_backward_... */
+    /* gradients; _x stands for NAME_backward_x */
     int backward_tokens; /* _queries, _keys: tokens of a work item; 0: the file has no gradients */
     int backward_both;   /* 1: _keys can also compute what _queries does (fpa_cuda_backward.both_sides) */
     int backward_walks; /* _queries, _keys: slabs of 64 features of a state, if blocks have whole chunks; else 0 */
@@ -214,8 +215,8 @@ struct fpa_cuda_geometry {
     int pass_weighted;         /* 1: gathered keys are multiplied by the coordinates' weights, */
     int pass_weighs;           /* or 1: outputs of passes of rows are (call.column_weights) */
     int pass_widened;          /* 1: passes of an f16 head are bf16; _gather and _scatter convert */
-    int pass_formed;   /* 1: q and k of passes are product rows, which _gather and _scatter form and join */
-    int pass_features; /* features in place of q and k, which _form and _join form and join; or 0 */
+    int pass_formed; /* 1: q and k of passes are product rows: _gather forms them, _scatter joins their gradients */
+    int pass_features; /* features in place of q and k: _form forms them, _join joins their gradients; 0: none */
     int pass_numbers;  /* 1: passes read q, k, v, d_o as given, and call.numbers beside each token */
     int pass_beside;   /* 1: these are f16, and _outputs also computes q.d_q */
     int pass_parallel; /* 1: gradients are passes in the parallel form alone */
