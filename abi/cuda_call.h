@@ -115,8 +115,8 @@ struct fpa_cuda_kernel_work {
     int trips;                 /* memory accesses before a block's first step that need each other's result */
 };
 
-/* What the host has to know of a module's kernels: the constant NAME_geometry in the module, which lists its values by the
- * names of these fields. */
+/* What the host has to know of a module's kernels: the constant NAME_geometry in the module, which lists its values by
+ * the names of these fields. */
 struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
     struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* decode_resident: without rows of the state */

@@ -9,8 +9,8 @@ const char *const run_input_names[INPUTS] = {
     "q",         "k",        "v",          "log_gate",    "state_in",
     "positions", "key_mask", "cu_seqlens", "state_index", "accepted.count"};
 
-/* The input, or other output, that writing to path would overwrite; NULL: none. --state-out may name the same file
- * as --state-in, which a caller that decodes step by step replaces. */
+/* What writing to path would overwrite: the spec, an input or a weight, as words for a message; NULL: nothing.
+ * --state-out may name the same file as --state-in, which a caller that decodes step by step replaces. */
 static const char *overwritten(const char *spec, const run_options *options, const char *path, bool is_state)
 {
     if (output_is_same(path, spec))

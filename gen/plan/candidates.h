@@ -34,8 +34,8 @@ typedef struct fpa_alternative {
     fpa_candidate fastest;
 } fpa_alternative;
 
-/* The next mechanism from index *next on that the plan has not chosen; *next advances. False: there is no other
- * one. An error that is not about the head, such as no memory, is returned through `error`. */
+/* The next mechanism, from index *next on, that the plan has not chosen; *next advances. False: there is no other
+ * one. If planning fails for a reason that is not the head's, such as lack of memory, `why` is that error. */
 bool plan_alternative(const fpa_plan *plan, const fpa_simplified *simple, const fpa_head *written,
                       const fpa_call_size *size, fpa_machine machine, int *next,
                       fpa_alternative *alternative);

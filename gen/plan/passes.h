@@ -20,14 +20,12 @@
 
 /* Layout of a gathered row: q or k, zeros up to `values`, g or v, then h or 1 if the head is normalised, zeros. */
 typedef struct fpa_pass_rows {
-    int values,
-        /* whole pieces of 8; the dot g.v + h, and the values of the pass of values, are all columns from `values`
-         * on */
-        width;
-    int parts,
-        /* number of parts of the values, each of `part` columns: the passes of rows of a line may be divided so
-         * (passes_parts.h); 1: one pass has all */
-        part;
+    /* columns before d_o or v; all columns, in whole pieces of 8. The dot g.v + h, and the values of the pass of values, are
+     * all columns from `values` on */
+    int values, width;
+    /* number of parts of the values, and columns of each part: the passes of rows of a line may be divided so
+     * (passes_parts.h); 1: one pass has all columns */
+    int parts, part;
     int columns; /* columns of the pass of values */
     int input;   /* first column that kernels of PASS_ROWS read; `values` if f' is constant */
     /* 1: f is a multiple of s. The contributions to gates' gradients are q.d_q and k.d_k, and passes of rows store
