@@ -98,7 +98,9 @@ fpa_status cuda_check_context(const struct fpa_cuda_module *cuda, fpa_error *err
 static void check_tokens(cuda_queue *q)
 {
     enum {
-        MOST_TOKENS = INT_MAX - (1 << 17) /* kernels may compute token numbers beyond the last one by a chunk and a block */
+        MOST_TOKENS =
+            INT_MAX -
+            (1 << 17) /* kernels may compute token numbers beyond the last one by a chunk and a block */
     };
     if (!q->status && cuda_tokens(q->launch) > MOST_TOKENS)
         q->status = fail(q->error, FPA_UNSUPPORTED, q->cuda->name,

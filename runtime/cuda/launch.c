@@ -395,7 +395,8 @@ void cuda_walk_states(cuda_queue *q, int form, bool walked, int64_t reversed, cu
     if (!walked) {
         prepare_chunks(q, s);
         launch_states(q, s, &s->maps);
-    } else if (q->cuda->geometry.kernel[CUDA_PACK_ROWS].threads) { /* the pass that left the states has packed them */
+    } else if (q->cuda->geometry.kernel[CUDA_PACK_ROWS]
+                   .threads) { /* the pass that left the states has packed them */
         cuda_take_packed(q, &s->call, s->keys, false);
         cuda_take_packed(q, &s->call, s->queries, true);
     }

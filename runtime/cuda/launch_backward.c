@@ -61,7 +61,11 @@ static int64_t copy_bytes(const pass *p)
  * the GPU. */
 static int64_t count_walks(const pass *p, int64_t lines, int64_t room, int64_t length)
 {
-    enum { BESIDE = 128, STATES = 1, OF = 4 }; /* tokens; states take STATES / OF of the time of a chunk's tokens */
+    enum {
+        BESIDE = 128,
+        STATES = 1,
+        OF = 4
+    }; /* tokens; states take STATES / OF of the time of a chunk's tokens */
     const int64_t part = (int64_t)p->cuda->geometry.chunk << p->back.part_shift;
     const int64_t all = divide_up(length, part), fill = divide_up(2 * room, lines) - 1;
     const int64_t first = fill < all ? fill : all;
@@ -355,7 +359,8 @@ static void launch_parts(cuda_queue *q, pass *p, int64_t count, bool adds)
 static void launch_queries(cuda_queue *q, pass *p)
 {
     const struct fpa_backward_launch *a = p->launch;
-    const bool last = p->both && p->gates && a->d_state_out; /* for the product of both states after the last chunk */
+    const bool last =
+        p->both && p->gates && a->d_state_out; /* for the product of both states after the last chunk */
     if (p->call.chunks > 1 || a->forward.state_in || last)
         launch_states(q, p, false, last);
     if (!p->back.both_sides)

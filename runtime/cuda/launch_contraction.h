@@ -9,8 +9,9 @@ typedef struct cuda_contraction {
     int64_t stride[3];
     /* cuda_forward of the same sizes has left copies of states in the workspace; else they are computed first */
     bool walked;
-    int64_t reversed; /* number of tokens, processed from the last one on (cuda_turns); 0: from the first one on */
-    float *dots;      /* of a gated head: outputs times rows, [B][heads][length]; NULL: not wanted */
+    int64_t
+        reversed; /* number of tokens, processed from the last one on (cuda_turns); 0: from the first one on */
+    float *dots;  /* of a gated head: outputs times rows, [B][heads][length]; NULL: not wanted */
     void *
         sums; /* of scores and values, if the module leaves them (cuda_contracts_values): `columns` of them; NULL: not wanted */
     int64_t sum_stride[3], columns;

@@ -7,11 +7,12 @@
 #include <string.h>
 
 enum {
-    RANK = 4,          /* numbers, heads, tokens, batch */
-    SEQUENCE_RANK = 5, /* numbers, heads, tokens of a sequence, its end, and the dimension that wraps the address */
-    BOX = 64,          /* numbers, and tokens, of a box */
-    ROWS = 16,         /* tokens of a box that is stored: a warp's */
-    ALIGN = 16,        /* bytes, of addresses and strides */
+    RANK = 4, /* numbers, heads, tokens, batch */
+    SEQUENCE_RANK =
+        5,      /* numbers, heads, tokens of a sequence, its end, and the dimension that wraps the address */
+    BOX = 64,   /* numbers, and tokens, of a box */
+    ROWS = 16,  /* tokens of a box that is stored: a warp's */
+    ALIGN = 16, /* bytes, of addresses and strides */
 };
 
 static const long long longest_stride = 1ll << 40; /* bytes, exclusive */
@@ -163,9 +164,8 @@ typedef enum joining { JOINS_NOTHING, JOINS_VALUES, JOINS_ALL } joining;
 /* The boxes that a kernel fetches of a call's operands. */
 typedef struct boxes {
     map_filler fill;
-    int vector,
-        vector_box; /* numbers of queries and keys; numbers of their boxes, 0: BOX */
-    bool dense;     /* of these */
+    int vector, vector_box; /* numbers of queries and keys; numbers of their boxes, 0: BOX */
+    bool dense;             /* of these */
     int value, value_box;
     unsigned tokens; /* of keys and values in a box */
     joining joins;

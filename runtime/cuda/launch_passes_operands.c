@@ -227,7 +227,8 @@ bool pass_leaves_directly(const passes *p, fpa_pass pass)
     return own && (pass == PASS_ROWS ? pass_is_direct(p) : values_are_direct(p));
 }
 
-/* Of gathered rows. d_k: queries are [k, v, 1], keys [q, g, h], values q. d_v: queries k, keys q, values g; with a gate [g, h]. */
+/* The launch for d_k or d_v from gathered rows. d_k: queries are [k, v, 1], keys [q, g, h], values q. d_v: queries are k, keys q, values
+ * g, or [g, h] with a gate. */
 struct fpa_launch pass_launch_back(const passes *p, fpa_pass pass)
 {
     const struct fpa_backward_launch *a = p->launch;
@@ -246,7 +247,7 @@ struct fpa_launch pass_launch_back(const passes *p, fpa_pass pass)
     return pass_launch_of_rows(p, &q, &k, &v, &o);
 }
 
-/* Whether an operand's rows of all heads of these sequences are described as one. */
+/* Whether a map of the copy engine can describe an operand's rows of all heads as one tensor. */
 static bool joins(const passes *p, const pass_tensor *t)
 {
     const long long stride[3] = {t->stride[0], t->stride[1], t->stride[2]};
@@ -261,6 +262,6 @@ void pass_find_leaning(passes *p, bool given)
                       k = pass_given(p, f->heads, f->k, f->k_stride);
     const bool of_queries = joins(p, &q), of_keys = joins(p, &k);
     p->apart = !given || of_queries != of_keys ||
-               (of_keys && (q.stride[2] - k.stride[2]) % 8); /* numbers of a piece of 16 bytes */
+               (of_keys && (q.stride[2] - k.stride[2]) % 8); /* numbers in 16 bytes */
     p->value_stride = of_keys && !p->apart ? k.stride[2] : 0;
 }
