@@ -1,5 +1,7 @@
-/* target: what code is emitted for, and the compiler's option for it. From a name, this machine's processor, or a device's compute
- * capability, it gives a row of the table of targets. Used by generator and runtime; it opens no library and asks no driver. */
+/* target: what code is emitted for, and the compiler's option for it.
+ *
+ * Given: a name, this machine's processor, or a device's compute capability. Gives: a row of the table of targets. Used by generator and
+ * runtime; it opens no library and asks no driver. */
 #ifndef FPAC_MACHINE_TARGET_H
 #define FPAC_MACHINE_TARGET_H
 

@@ -1,5 +1,7 @@
-/* verify: makes a kernel of a module; the only place that can (docs/numerics.md). From a module, its facts, and the head as written: a
- * kernel with a verdict, if trials agree with the reference within bounds from the head's operation count; else REFUSED. */
+/* verify: makes a kernel of a module; the only place that can (docs/numerics.md).
+ *
+ * Given: a module, its facts, and the head as written. Gives: a kernel with a verdict, if trials agree with the reference within bounds
+ * from the head's operation count; else REFUSED. */
 #ifndef FPAC_RUNTIME_VERIFY_VERIFY_H
 #define FPAC_RUNTIME_VERIFY_VERIFY_H
 
