@@ -148,8 +148,8 @@ static double instructions(const fpa_cpu *cpu, const fpa_cpu_operations *of)
            of->arithmetic + of->shuffles + of->roundings + of->stores;
 }
 
-/* Cycles of a run: those of its busiest kind of operations. Bytes from beyond the first-level cache also occupy that cache's port for
- * stores. */
+/* Cycles of a run: those of its busiest kind of operations. Bytes from beyond the first-level cache also occupy that cache, which
+ * takes no stores meanwhile. */
 static resource busiest(const fpa_cpu *cpu, const fpa_cpu_loop *loop, int threads, double *cycles)
 {
     const fpa_cpu_operations *step = &loop->step, *narrow = &loop->narrow;

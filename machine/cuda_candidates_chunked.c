@@ -33,8 +33,8 @@ static void list_apart(const cuda_task *task, const cuda_split_common *common, i
     }
 }
 
-/* A candidate with so few blocks that each has several walks in turn. It is never the fastest, but verification uses it to test kernels
- * as calls with very many sequences use them. */
+/* For complete lists (l->all): a candidate with so few blocks that each has several walks in turn. It is never the fastest, but
+ * verification uses it to test kernels as calls with very many sequences use them. */
 static void list_crowded(const cuda_task *task, const cuda_split_common *common, fpa_candidate candidate,
                          cuda_listing *l)
 {
@@ -137,8 +137,8 @@ static int64_t filled_segments(const cuda_task *task, int64_t alike)
 }
 
 /* Offers segments with the first one ahead if they are faster by more than the model's error for the gain of segments
- * (docs/decisions/0161). For verification (l->all) also the smallest number of them, which is slower, so that small calls test the
- * kernel. */
+ * (docs/decisions/0161). Complete lists (l->all) also have the smallest number of them, which is slower, so that verification's small
+ * calls test the kernel. */
 static void list_ahead(const cuda_task *task, cuda_listing *l)
 {
     static const double gain = 0.97; /* no head with a larger predicted ratio was faster */
@@ -194,8 +194,8 @@ static bool are_few_more(int64_t sequences, int64_t clusters)
 }
 
 /* Offers a launch in which all clusters share the spans of all sequences evenly, if there are more sequences, of one length, than
- * clusters fit: this avoids a second round of whole sequences. If all fit, it is offered only for verification (l->all), so that small
- * calls test the kernel. */
+ * clusters fit: this avoids a second round of whole sequences. If all fit, it is offered only in complete lists (l->all), so that
+ * verification's small calls test the kernel. */
 static void list_shared(const cuda_task *task, int blocks, cuda_listing *l)
 {
     const int64_t sequences = cuda_fused_blocks(task), places = task->room->cluster_counts[blocks];
@@ -213,8 +213,8 @@ static void list_shared(const cuda_task *task, int blocks, cuda_listing *l)
     listing_offer(l, &candidate);
 }
 
-/* Offers persistent clusters that process whole sequences of one length in turn: if there are more sequences than clusters fit; otherwise
- * only for verification (l->all), so that small and packed calls test the kernel. */
+/* Offers persistent clusters that process whole sequences of one length in turn: if there are more sequences than clusters fit;
+ * otherwise only in complete lists (l->all), so that verification's small and packed calls test the kernel. */
 static void list_whole(const cuda_task *task, int blocks, cuda_listing *l)
 {
     const fpa_call_size *size = task->size;

@@ -243,7 +243,7 @@ static bool has_results(const passes *p, bool given)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_backward_launch *a = p->launch;
-    if (p->gathers == GATHERS_NOTHING) /* a contraction may compute d_k only for d_v */
+    if (p->gathers == GATHERS_NOTHING) /* the contraction for d_v also computes d_k */
         return !a->d_k || (a->d_log_gate && !a->d_q);
     return given ? a->d_log_gate && !(a->d_q && a->d_k)
                  : a->d_k || a->d_v || a->d_log_gate || (a->d_q && (g->pass_formed || g->pass_widened));

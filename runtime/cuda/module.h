@@ -18,8 +18,8 @@ struct fpa_cuda_module {
     struct fpa_cuda_geometry geometry;
     CUfunction kernel[FPA_CUDA_KERNELS]; /* NULL: the head has no such kernel */
     fpa_gpu_room room;
-    /* Limit in bytes for the workspace of gradients by forward passes, and for half the states in walks of chunks: calls that need more
-     * are processed in pieces */
+    /* Limit in bytes for the workspace of gradients by forward passes, and for twice the states in walks of chunks: calls that need
+     * more are processed in pieces */
     size_t pass_limit;
     char name[64]; /* of the head, in symbols and messages */
 };
