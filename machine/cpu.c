@@ -1,13 +1,13 @@
-/* The table of processors.
+/* cpu: the table of processors.
  *
- * Sources, by the letter that stands at a figure:
+ * Sources, by the letter at each figure:
  *   M  bench/results/current/machine-cpu.txt: measured by bench/machine_cpu.c
  *   A  AMD, Software Optimization Guide for the AMD Zen 4 Microarchitecture (57647), for Zen 3 (56665)
  *   I  Intel 64 and IA-32 Architectures Optimization Reference Manual (248966)
  *   R  Arm, Neoverse N1 (PJDOC-466751330-9707) and Neoverse V1 (PJDOC-466751330-9685) Software Optimization Guide
  *   F  A. Fog, Instruction tables, and The microarchitecture of Intel, AMD and VIA CPUs
  *   D  the processor's datasheet: clocks, caches, channels of memory
- *   =  taken as the row of Genoa has it: the documents do not tell */
+ *   =  not documented: the figure of Genoa */
 #include "cpu.h"
 
 #include <string.h>
@@ -20,19 +20,20 @@
 
 enum { KIB = 1024, MIB = 1024 * 1024 };
 
-/* What documents do not tell, and systems decide more than processors: measured on Genoa (M), taken of all others. */
+/* Figures that are not documented, and that depend more on the system than on the processor: measured on Genoa (M), assumed for all
+ * others. */
 #define AS_GENOA                                                                                             \
-    .call = 10, .exponential = 19, .between = 3.7 /* 5.2 read, 2.9 taken back */, .region = 0.95e-6,         \
+    .call = 10, .exponential = 19, .between = 3.7 /* 5.2 read, 2.9 written back */, .region = 0.95e-6,       \
     .wait = 0.14e-6
 
-/* Whole vectors, and one instruction for a product with a sum and for a number in all lanes. */
+/* Processors with units for whole vectors, and with single instructions for a multiply-add and for a load into all lanes. */
 #define WHOLE_VECTORS .product_instructions = 1, .broadcast_instructions = 1, .passes = 1, .roundings = 1
 
 #define MODEL(vendor_, family_, model)                                                                       \
     .vendor = (vendor_), .family = (family_), .first_model = (model), .last_model = (model)
 
-/* Genoa: 512-bit operations take two passes through 256-bit pipes and ports; caches and clock are the same for all
- * sets. A core that works alone may have all of a third-level cache. */
+/* Genoa: 512-bit operations take two passes through 256-bit pipes and ports; caches and clock are the same for all instruction sets. A
+ * core that works alone may use a whole third-level cache. */
 #define GENOA                                                                                                \
     .vendor = "AuthenticAMD", .family = 25, .first_model = 0x10, .last_model = 0x1f,                         \
     .clock = 3.69e9 /* M */, .instructions = 6 /* A */,                                                      \
@@ -75,13 +76,13 @@ static const fpa_cpu cpus[] = {
      .latency = 4 /* M */,
      .forward = 8 /* F */,
      .registers = 16},
-    /* a product and a sum are two instructions, each with two pipes */
+    /* a multiply-add is two instructions, each with two pipes */
     {.name = "epyc-genoa-sse2",
      GENOA,
      .targets = "c:sse2",
      .serves = "c:sse2",
      .multiply_adds = 2 /* M */,
-     .product_instructions = 3 /* no instruction has three operands */,
+     .product_instructions = 3 /* copy, product, sum: no instruction has three operands */,
      .broadcast_instructions = 2,
      .passes = 1,
      .arithmetic = 2 /* A */,
@@ -89,7 +90,7 @@ static const fpa_cpu cpus[] = {
      .roundings = 1,
      .loads = 2 /* M */,
      .stores = 1 /* M */,
-     .latency = 6 /* M: of both */,
+     .latency = 6 /* M: product and sum */,
      .forward = 8 /* F */,
      .registers = 16},
     {.name = "epyc-milan-avx2",
@@ -107,7 +108,7 @@ static const fpa_cpu cpus[] = {
      .registers = 16},
     {.name = "xeon-skylake-avx512",
      MODEL("GenuineIntel", 6, 0x55),
-     .targets = "c:avx512 c:avx512bf16", /* Cooper Lake, of the same model, has pairs */
+     .targets = "c:avx512 c:avx512bf16", /* Cooper Lake has the same model number, and pairs of bf16 */
      .serves = "",
      .clock = 2.4e9 /* D: Platinum 8180, turbo of AVX-512 on all cores 2.3, on one 3.5 */,
      .multiply_adds = 2 /* I: ports 0 and 5 */,
@@ -120,8 +121,8 @@ static const fpa_cpu cpus[] = {
      .latency = 4 /* I */,
      .forward = 8 /* F */,
      .registers = 32,
-     .cache = {{32 * KIB, 128}, {1 * MIB, 48}, {38.5 * MIB, 10}} /* I: L2 64 at best, 48 lasting; L3 F */,
-     .memory = 12e9 /* 12 lines under way (I: 12 fill buffers), 64 ns */,
+     .cache = {{32 * KIB, 128}, {1 * MIB, 48}, {38.5 * MIB, 10}} /* I: L2 64 at peak, 48 sustained; L3 F */,
+     .memory = 12e9 /* 12 lines in flight (I: 12 fill buffers), 64 ns */,
      .all_memory = 128e9 /* D: 6 channels of DDR4-2666 */,
      AS_GENOA},
     {.name = "xeon-sapphire-rapids-avx512",
@@ -159,7 +160,7 @@ static const fpa_cpu cpus[] = {
      .forward = 8 /* F */,
      .registers = 32,
      .cache = {{64 * KIB, 32}, {1 * MIB, 32}, {32 * MIB, 16}} /* D, R */,
-     .memory = 20e9 /* 20 lines under way (R), 64 ns */,
+     .memory = 20e9 /* 20 lines in flight (R), 64 ns */,
      .all_memory = 204e9 /* D: 8 channels of DDR4-3200 */,
      AS_GENOA},
     {.name = "neoverse-v1-neon",
@@ -195,7 +196,7 @@ const fpa_cpu *cpu_at(int index)
     return index >= 0 && index < CPUS ? &cpus[index] : NULL;
 }
 
-/* Is the name one of a list's words? */
+/* Whether the name is one of a list's words. */
 static bool lists(const char *list, const char *name)
 {
     const size_t size = strlen(name);
@@ -215,7 +216,7 @@ const fpa_cpu *cpu_of_target(const fpa_target *target)
 
 /* ---- this machine ---- */
 
-/* What a processor says of itself. */
+/* The processor's identification. */
 typedef struct signature {
     char vendor[16];
     int family, model;
@@ -231,7 +232,8 @@ static signature read_signature(void)
     memcpy(s.vendor, vendor, sizeof vendor);
     s.family = a >> 8 & 15;
     s.model =
-        (int)(a >> 4 & 15) | (int)(a >> 12 & 0xf0); /* both x86 vendors extend models of family 6 and 15 */
+        (int)(a >> 4 & 15) |
+        (int)(a >> 12 & 0xf0); /* both vendors of x86 have extended model numbers in families 6 and 15 */
     if (s.family == 15)
         s.family += a >> 20 & 255;
     return s;
@@ -239,7 +241,7 @@ static signature read_signature(void)
 #elif defined(__aarch64__) && defined(__linux__)
 static signature read_signature(void)
 {
-    enum { CAN_READ = 1 << 11, ARM = 0x41 }; /* HWCAP_CPUID: the system answers for MIDR_EL1 */
+    enum { CAN_READ = 1 << 11, ARM = 0x41 }; /* HWCAP_CPUID: the system emulates reads of MIDR_EL1 */
     signature s = {0};
     uint64_t midr = 0;
     if (!(getauxval(AT_HWCAP) & CAN_READ))

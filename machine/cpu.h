@@ -1,8 +1,6 @@
-/* cpu: what processors do in a cycle, a row for each processor and instruction set.
- *
- * Given: a C target, or this machine. Gives: the row whose figures cpu_cost.h makes seconds of. Each target has
- * a default row, since emitted code depends on no device; a prediction for this machine takes the row of its
- * own processor. Every figure has its source in cpu.c. */
+/* cpu: throughput and latency of processors, a row for each processor and instruction set. From a C target, or this machine's processor,
+ * it gives the row from which cpu_cost.h computes seconds. Each target has a default row, since emitted code does not depend on a device;
+ * predictions for this machine use the row of its own processor. The source of every figure is in cpu.c. */
 #ifndef FPAC_MACHINE_CPU_H
 #define FPAC_MACHINE_CPU_H
 
@@ -11,37 +9,37 @@
 
 #include "target.h"
 
-/* The caches of a core, nearest first. Behind the last of them is memory. */
+/* The caches of a core, the fastest first; memory follows after the last one. */
 typedef enum fpa_cache_level { CACHE_FIRST, CACHE_SECOND, CACHE_THIRD, CACHES } fpa_cache_level;
 
 typedef struct fpa_cache {
-    double bytes;     /* that a core may have of it */
-    double bandwidth; /* bytes a cycle that come from it, and as many that go there meanwhile */
+    double bytes;     /* that one core may use */
+    double bandwidth; /* bytes a cycle that are read from it, while as many are written to it */
 } fpa_cache;
 
 typedef struct fpa_cpu {
     const char *name; /* processor and instruction set: "epyc-genoa-avx512" */
     const char *vendor;
-    int family, first_model, last_model; /* as cpuid has them; aarch64: 8 and the part's number */
-    const char *targets;                 /* that its figures are of */
-    const char *serves;                  /* of these: whose default row it is */
-    double clock;                        /* cycles a second of a core that multiplies vectors */
+    int family, first_model, last_model; /* those of cpuid; aarch64: 8 and the part's number */
+    const char *targets;                 /* targets to which its figures apply */
+    const char *serves;                  /* those of them whose default row it is */
+    double clock;                        /* Hz, while a core multiplies vectors */
     double multiply_adds;                /* vectors a cycle */
-    double product_instructions;         /* that a multiply-add takes: 1, or a copy, a product and a sum */
-    double broadcast_instructions;       /* that bring a number into all lanes */
-    double passes;                       /* of a vector through units and ports; one of half a vector */
-    double arithmetic;    /* vectors a cycle that are multiplied, added or combined bit by bit */
-    double shuffles;      /* vectors a cycle whose lanes move */
-    double roundings;     /* vectors of bf16 a cycle, each of two of floats; no matter without pairs */
+    double product_instructions;         /* of a multiply-add: 1, or 3 for a copy, a product and a sum */
+    double broadcast_instructions;       /* to load a number into all lanes */
+    double passes;        /* passes of a vector through units and ports; half a vector takes one */
+    double arithmetic;    /* vectors a cycle: products, sums, bitwise operations */
+    double shuffles;      /* vectors a cycle whose lanes are moved */
+    double roundings;     /* vectors of bf16 a cycle, each from two of floats; unused without pairs */
     double loads, stores; /* vectors, or numbers, a cycle */
     double instructions;  /* a cycle */
-    double latency;       /* cycles until a sum can be added to again */
-    double forward;       /* cycles until what was stored can be loaded */
-    double call;          /* cycles of a call of memset for a vector */
-    double exponential;   /* cycles of exp of a double */
-    int registers;        /* vectors */
+    double latency;       /* cycles from a sum to the next one that needs it */
+    double forward;       /* cycles from a store to a load of the same address */
+    double call;          /* cycles for a call of memset for one vector */
+    double exponential;   /* cycles for exp of a double */
+    int registers;        /* vector registers */
     fpa_cache cache[CACHES];
-    double between;    /* bytes a cycle that come from another core's cache, or are taken back from it */
+    double between;    /* bytes a cycle that are read from another core's cache, or written back */
     double memory;     /* bytes a second that one core moves */
     double all_memory; /* bytes a second that all cores move */
     double region;     /* seconds of a parallel region of several threads */
@@ -50,9 +48,9 @@ typedef struct fpa_cpu {
 
 int cpu_count(void);
 const fpa_cpu *cpu_at(int index);
-/* The target's default row; NULL of CUDA targets. */
+/* The target's default row; NULL for CUDA targets. */
 const fpa_cpu *cpu_of_target(const fpa_target *target);
-/* The row of this machine's processor for the target; the default row where it has none. */
+/* The row of this machine's processor for the target; the default row if the table lacks the processor. */
 const fpa_cpu *cpu_here(const fpa_target *target);
 
 #endif

@@ -1,10 +1,11 @@
+/* cpu_cost: seconds of loops and of data, from counts of operations and a row of cpu.h. */
 #include "cpu_cost.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
-/* What a cycle is spent on. */
+/* The resources that may limit a loop. */
 typedef enum resource {
     MULTIPLY_ADDS,
     ARITHMETIC,
@@ -31,7 +32,7 @@ static bool operations_equal(const fpa_cpu_operations *a, const fpa_cpu_operatio
            a->loads == b->loads && a->stores == b->stores;
 }
 
-/* Loops that do the same in a step, and before and after their steps, differ in runs and steps only. */
+/* Whether two loops differ only in how often they run. */
 static bool is_alike(const fpa_cpu_loop *a, const fpa_cpu_loop *b)
 {
     return strcmp(a->name, b->name) == 0 && operations_equal(&a->step, &b->step) &&
@@ -41,7 +42,7 @@ static bool is_alike(const fpa_cpu_loop *a, const fpa_cpu_loop *b)
            a->gone == b->gone && a->set == b->set;
 }
 
-/* The mean of two counts that are of so many steps, or runs. */
+/* The weighted mean of two counts. */
 static void mix(double *to, double from, double share)
 {
     *to += share * (from - *to);
@@ -58,7 +59,7 @@ static void mix_operations(fpa_cpu_operations *to, const fpa_cpu_operations *fro
     mix(&to->stores, from->stores, share);
 }
 
-/* One loop that does what two did. */
+/* Merges a loop into another one, with the mean of their counts. */
 static void unite(fpa_cpu_loop *to, const fpa_cpu_loop *from)
 {
     const double steps = to->runs * to->steps + from->runs * from->steps, runs = to->runs + from->runs;
@@ -115,7 +116,7 @@ void cpu_work_data(fpa_cpu_work *work, fpa_cpu_data data)
     last->set = fmax(last->set, data.set);
 }
 
-/* The nearest cache that holds what is walked. */
+/* The fastest cache that holds so many bytes. */
 static fpa_cache_level level_of(const fpa_cpu *cpu, double bytes)
 {
     int level = CACHE_FIRST;
@@ -124,18 +125,18 @@ static fpa_cache_level level_of(const fpa_cpu *cpu, double bytes)
     return (fpa_cache_level)level;
 }
 
-/* Bytes a cycle that one of so many threads has of the memory. */
+/* Bytes a cycle of memory for one of several threads. */
 static double memory_bandwidth(const fpa_cpu *cpu, int threads)
 {
     return fmin(cpu->memory, cpu->all_memory / threads) / cpu->clock;
 }
 
-/* Cycles until bytes have come, and others have gone meanwhile, from where `set` bytes lie. */
+/* Cycles for reading and writing bytes of a working set of `set` bytes, beyond the first-level cache. */
 static double far_cycles(const fpa_cpu *cpu, double read, double written, double set, int threads)
 {
     const fpa_cache_level level = level_of(cpu, set);
     if (level == CACHE_FIRST)
-        return 0; /* loads and stores are counted by themselves */
+        return 0; /* loads and stores are counted separately */
     if (level == CACHES)
         return (read + written) / memory_bandwidth(cpu, threads);
     return fmax(read, written) / cpu->cache[level].bandwidth;
@@ -147,8 +148,8 @@ static double instructions(const fpa_cpu *cpu, const fpa_cpu_operations *of)
            of->arithmetic + of->shuffles + of->roundings + of->stores;
 }
 
-/* Cycles of a run by each kind of its operations; the most of them are the run's. What comes from far takes the
- * first-level cache as well, which has no other time for stores. */
+/* Cycles of a run: those of its busiest kind of operations. Bytes from beyond the first-level cache also occupy that cache, which
+ * takes no stores meanwhile. */
 static resource busiest(const fpa_cpu *cpu, const fpa_cpu_loop *loop, int threads, double *cycles)
 {
     const fpa_cpu_operations *step = &loop->step, *narrow = &loop->narrow;

@@ -1,15 +1,16 @@
+/* cuda_backward: rates of the portable kernels of gradients, and the chunks that follow from them. */
 #include "cuda_backward.h"
 
-/* An instruction of one warp for 16 tokens, in clocks of a multiprocessor for one token: a warp of these kernels issues
- * one every 5.5 clocks (by ncu on an H200), beside the multiprocessor's other warps. */
+/* Clocks of a multiprocessor per token for an instruction of one warp for 16 tokens: a warp of these kernels issues one every 5.5 clocks
+ * (by ncu on an H200), at the same time as the multiprocessor's other warps. */
 static double instruction_clocks(const cuda_backward_counts *counts)
 {
     static const double between = 5.5;
     return between / counts->warps / 16;
 }
 
-/* Bytes of device memory that a multiprocessor gets in these clocks: 132 share 2,000 GB/s, at 1.7 GHz. Copies reach
- * this rate of the 4,800 of an H200, since few of them are on their way at a time. */
+/* Bytes of device memory that a multiprocessor can transfer in these clocks: 132 of them share 2,000 GB/s, at 1.7 GHz. Copies reach only
+ * this rate of an H200's 4,800 GB/s, since few are in flight at a time. */
 static double bytes_an_instruction(const cuda_backward_counts *counts)
 {
     return 2000 / (132 * 1.7) * instruction_clocks(counts);
@@ -27,7 +28,7 @@ int cuda_backward_chunk(const cuda_backward_counts *counts)
 
 int cuda_backward_product_chunk(double copies, double pair)
 {
-    static const double flop_a_byte = 160; /* of a GPU's products by mma.sync, to those of its memory */
+    static const double flop_a_byte = 160; /* rate of a GPU's products by mma.sync over that of its memory */
     const double products = copies * flop_a_byte;
     int chunk = CUDA_BACKWARD_LEAST_CHUNK;
     while (chunk < CUDA_BACKWARD_MOST_CHUNK && products / chunk - products / (2 * chunk) > chunk / 2.0 * pair)
@@ -35,7 +36,7 @@ int cuda_backward_product_chunk(double copies, double pair)
     return chunk;
 }
 
-/* Half a sequence's pairs a token, or half a chunk's and a state's. */
+/* Equates half a sequence's pairs for each token with half a chunk's and a state's work. */
 double cuda_backward_crossover(const cuda_backward_counts *counts, int chunk)
 {
     const double state = counts->state + counts->copies / chunk / bytes_an_instruction(counts);

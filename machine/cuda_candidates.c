@@ -1,3 +1,4 @@
+/* cuda_candidates: all candidates of a call, or the fastest one. */
 #include "cuda_candidates.h"
 
 #include <math.h>
@@ -81,7 +82,8 @@ bool cuda_fastest_cluster_scan(const struct fpa_cuda_geometry *g, const fpa_gpu_
     return fastest_of(g, room, size, MECHANISM_CLUSTER_SCAN, list_cluster_scan, best);
 }
 
-/* Queries of as many heads as keys have, whatever they will be: both halves of a call have to choose alike. */
+/* Seconds of a piece's queries, assuming as many query heads as key heads: both halves of a call must make the same choice, and the first
+ * one has no queries. */
 static double answer_seconds(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                              const fpa_call_size *walk, int64_t chunk, int64_t segments)
 {
@@ -99,7 +101,7 @@ static double answer_seconds(const struct fpa_cuda_geometry *g, const fpa_gpu_ro
 bool cuda_fastest_walk(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, const fpa_call_size *size,
                        fpa_candidate *best, int64_t *chunk)
 {
-    enum { LONGEST = 4 }; /* chunks in one */
+    enum { LONGEST = 4 }; /* times the head's chunk */
     double least = INFINITY;
     *chunk = g->chunk;
     if (refuses(g, size, MECHANISM_SPLIT, &(cuda_listing){.found = false}))

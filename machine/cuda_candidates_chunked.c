@@ -18,7 +18,7 @@ static int64_t most_segments(const cuda_task *task)
     return !task->walked || most < 1 ? 1 : most < MOST_SEGMENTS ? most : MOST_SEGMENTS;
 }
 
-/* One walk, then the queries. Where fewer segments give the same runs of chunks, it is theirs. */
+/* Candidates that walk the keys, then compute the queries. Numbers of segments that give the same division are one candidate. */
 static void list_apart(const cuda_task *task, const cuda_split_common *common, int small, cuda_listing *l)
 {
     const int64_t most = most_segments(task);
@@ -33,8 +33,8 @@ static void list_apart(const cuda_task *task, const cuda_split_common *common, i
     }
 }
 
-/* Fewer blocks than keep up with the queries: each has several walks, one after the other. Never the fastest,
- * but what a call of very many sequences asks of a kernel. */
+/* For complete lists (l->all): a candidate with so few blocks that each has several walks in turn. It is never the fastest, but
+ * verification uses it to test kernels as calls with very many sequences use them. */
 static void list_crowded(const cuda_task *task, const cuda_split_common *common, fpa_candidate candidate,
                          cuda_listing *l)
 {
@@ -49,7 +49,7 @@ static void list_crowded(const cuda_task *task, const cuda_split_common *common,
     listing_offer(l, &candidate);
 }
 
-/* Sequences of different lengths: by fewer blocks, which all have as much to walk. */
+/* For sequences of different lengths: a candidate with fewer blocks, all of which have equal work. */
 static void list_even(const cuda_task *task, const cuda_split_common *common, fpa_candidate candidate,
                       cuda_listing *l)
 {
@@ -79,7 +79,8 @@ static void list_overlapped(const cuda_task *task, const cuda_split_common *comm
         return;
     }
     candidate.cost = cuda_estimate_split(task, common, &candidate);
-    list_even(task, common, candidate, l); /* first: whose queries wait for nobody who is behind */
+    list_even(task, common, candidate,
+              l); /* first, so that it is chosen if times are equal: no block of it is slower than others */
     listing_offer(l, &candidate);
     list_crowded(task, common, candidate, l);
 }
@@ -124,8 +125,9 @@ void list_fused_alike(const cuda_task *task, cuda_listing *l)
         l->fused_segments = l->best.segments;
 }
 
-/* Segments of which the first goes ahead: as many as there are places for at a time, three at least, and one more. 0: of two a first one that is longer is as good; of
- * a gated head these would be longer than segments that are alike, which was slower (docs/decisions/0161). */
+/* The number of segments with the first one computed ahead: one more than the segments that the GPU runs at a time, of which there must
+ * be three. 0: with two, a longer first segment is as good; and gated heads whose segments would be longer than equal ones were slower
+ * (docs/decisions/0161). */
 static int64_t filled_segments(const cuda_task *task, int64_t alike)
 {
     enum { PLACES = 3 };
@@ -134,11 +136,12 @@ static int64_t filled_segments(const cuda_task *task, int64_t alike)
     return places < PLACES || (task->geometry->gate && alike > places) ? 0 : 1 + places;
 }
 
-/* Taken where they are faster by more than the model errs about what segments gain (docs/decisions/0161). So few as there may be, which are slower, are what
- * small calls ask of the kernel. */
+/* Offers segments with the first one ahead if they are faster by more than the model's error for the gain of segments
+ * (docs/decisions/0161). Complete lists (l->all) also have the smallest number of them, which is slower, so that verification's small
+ * calls test the kernel. */
 static void list_ahead(const cuda_task *task, cuda_listing *l)
 {
-    static const double gain = 0.97; /* of heads that are predicted to take more none gained */
+    static const double gain = 0.97; /* no head with a larger predicted ratio was faster */
     const int64_t most = task->chunks < MOST_SEGMENTS ? task->chunks : MOST_SEGMENTS,
                   filled = filled_segments(task, l->best.segments);
     const double alike = l->best.cost.seconds;
@@ -169,8 +172,8 @@ int64_t cuda_fused_segments(const cuda_task *task)
     return l.best.segments;
 }
 
-/* A cluster has a sequence of a head; where lengths differ as many clusters as there is room for share all places, whose number
- * kernels have in 32 bits. */
+/* Why clusters cannot be launched, or NULL. In ordinary calls each sequence of a head has a cluster; in packed ones the clusters that the
+ * GPU runs at a time share all spans, whose numbers are 32-bit. */
 static const char *refuse_clusters(const cuda_task *task)
 {
     enum { MOST_WALKS = 65535 }; /* rows of a grid */
@@ -183,17 +186,16 @@ static const char *refuse_clusters(const cuda_task *task)
     return NULL;
 }
 
-/* Whether there are so few more sequences than clusters that sharing all spans evenly keeps clusters close to each
- * other in their sequences: then the heads of a token, which lie side by side in memory, are read at about the
- * same time. */
+/* Whether sequences exceed clusters by so little that clusters which share all spans evenly are close to each other in their sequences:
+ * then the heads of a token, which are adjacent in memory, are read at about the same time. */
 static bool are_few_more(int64_t sequences, int64_t clusters)
 {
     return 8 * clusters >= 7 * sequences;
 }
 
-/* Offers a launch in which all clusters share the spans of all sequences evenly, where sequences of one length
- * outnumber the clusters that fit: there is no second round of whole sequences then. If all fit, it is offered
- * only when the list is for larger calls, too (l->all), which then need the kernel. */
+/* Offers a launch in which all clusters share the spans of all sequences evenly, if there are more sequences, of one length, than
+ * clusters fit: this avoids a second round of whole sequences. If all fit, it is offered only in complete lists (l->all), so that
+ * verification's small calls test the kernel. */
 static void list_shared(const cuda_task *task, int blocks, cuda_listing *l)
 {
     const int64_t sequences = cuda_fused_blocks(task), places = task->room->cluster_counts[blocks];
@@ -211,8 +213,8 @@ static void list_shared(const cuda_task *task, int blocks, cuda_listing *l)
     listing_offer(l, &candidate);
 }
 
-/* Offers persistent clusters that take whole sequences of one length, one after the other: where there are more
- * sequences than clusters fit, or the list is for larger or packed calls, too, which then need the kernel. */
+/* Offers persistent clusters that process whole sequences of one length in turn: if there are more sequences than clusters fit;
+ * otherwise only in complete lists (l->all), so that verification's small and packed calls test the kernel. */
 static void list_whole(const cuda_task *task, int blocks, cuda_listing *l)
 {
     const fpa_call_size *size = task->size;
@@ -232,7 +234,7 @@ static void list_whole(const cuda_task *task, int blocks, cuda_listing *l)
     listing_offer(l, &candidate);
 }
 
-/* The same of a packed call. */
+/* The same for a packed call. */
 static bool shares_one_length(const cuda_task *task, int64_t clusters)
 {
     return !cuda_lengths_differ(task->size) && are_few_more(cuda_scanned_items(task), clusters);
@@ -256,7 +258,7 @@ void list_cluster_scan(const cuda_task *task, cuda_listing *l)
             continue;
         list_whole(task, blocks, l);
         if (task->size->sequences && blocks > 2 && counted < lines && !shares_one_length(task, counted))
-            continue; /* heads of a token would be read at other times */
+            continue; /* heads of a token would be read at different times */
         candidate.segments = blocks;
         candidate.cost = cuda_estimate_cluster_scan(task, &candidate);
         listing_offer(l, &candidate);

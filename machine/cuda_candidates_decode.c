@@ -3,8 +3,8 @@
 #include "cuda_listing.h"
 #include "cuda_slices.h"
 
-/* Why a cluster of so many blocks cannot hold a head's state, or NULL. Two such blocks have to fit on a
- * multiprocessor: else the next launch's would wait for the end of this one's. */
+/* Why a cluster of `slices` blocks cannot hold a head's state, or NULL. Two such blocks must fit on a multiprocessor: otherwise the next
+ * launch's block would wait for the end of this one's. */
 static const char *refuse_slices(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                                  const fpa_call_size *size, int64_t slices)
 {
@@ -18,8 +18,8 @@ static const char *refuse_slices(const struct fpa_cuda_geometry *g, const fpa_gp
     return NULL;
 }
 
-/* Lists numbers of blocks per cluster, the largest first: of several that are predicted to take the same time, the
- * one with most blocks is chosen, which leaves each block the least work. */
+/* Lists numbers of blocks per cluster, the largest first: if predictions are equal, the one with most blocks is chosen, which gives each
+ * block the least work. */
 static void list_resident(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                           const fpa_call_size *size, cuda_listing *l)
 {

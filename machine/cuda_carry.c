@@ -1,3 +1,4 @@
+/* cuda_carry: the number of blocks of a segment scan that runs at the same time as queries, and the seconds of both. */
 #include "cuda_carry.h"
 
 #include <math.h>
@@ -5,15 +6,15 @@
 #include "base/round.h"
 #include "cuda_launches.h"
 
-/* Copies, or totals, that are asked for before one is added (templates/cuda/segment_scan.cu.in). */
+/* Copies, or totals, that are loaded before the first of them is added (templates/cuda/segment_scan.cu.in). */
 static int copies_at_once(const struct fpa_cuda_geometry *g)
 {
     return g->copy_bytes == 2 ? 8 : 4;
 }
 
-/* Seconds that one multiprocessor would need for all copies: for each group of copies a trip to memory, and one
- * until queries can be told (2.2 us for the four of a block of 1,024 threads that runs beside queries,
- * docs/decisions/0074-copies-ahead.md); and the time of the totals of earlier segments. */
+/* Seconds of a single multiprocessor for all copies: for each group of copies one round trip to memory, and another until queries are
+ * notified (2.2 us for the four copies of a block of 1,024 threads at the same time as queries, docs/decisions/0074-copies-ahead.md); and
+ * the same for the totals of earlier segments. */
 static double lone_carry(const cuda_task *task, int64_t parts, int64_t segments)
 {
     const int64_t totals = segments * (segments - 1) / 2;
@@ -29,7 +30,7 @@ static double lone_output(const cuda_task *task, const fpa_cuda_sum *sum)
            gpu->clock;
 }
 
-/* No less than all multiprocessors take for everything. */
+/* The cost of both: the time of all multiprocessors for all work, overlapped with memory, or the power limit. */
 static fpa_cost beside_cost(const cuda_task *task, double carry)
 {
     const fpa_gpu *gpu = task->room->gpu;
@@ -54,7 +55,7 @@ cuda_carry cuda_carry_beside(const cuda_task *task, int64_t segments)
         return carry;
     const double lone = lone_carry(task, carry.parts, segments);
     carry.cost = beside_cost(task, lone);
-    /* one line of parts takes lone / parts seconds for everything */
+    /* blocks that each take one part of all copies need lone / parts seconds; so many of them keep up with the queries */
     const int64_t beside = (int64_t)ceil(lone / (double)carry.parts / carry.cost.seconds);
     carry.blocks = carry.parts * (beside < lines ? beside : lines);
     if (2 * carry.blocks > task->room->multiprocessors)

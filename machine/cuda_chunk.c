@@ -1,13 +1,14 @@
+/* cuda_chunk: seconds of a token in chunks of a given length, and the lengths of tails and whole sequences. */
 #include "cuda_chunk.h"
 
 #include <math.h>
 
 #include "cuda_cost.h"
 
-/* Warps that fill a multiprocessor's registers: blocks of kernels are made so. */
+/* Warps on a multiprocessor: the kernels' blocks are designed to fill its registers with 12. */
 enum { WARPS = 12 };
 
-/* Seconds of a token and head: of multiprocessors, of memory that they hide, and of memory alone. */
+/* Seconds of a token and head: of multiprocessors, of memory accesses that overlap with these, and of those that do not. */
 typedef struct chunk_parts {
     double own, memory, alone;
 } chunk_parts;
@@ -25,7 +26,7 @@ static chunk_parts chunk_parts_of(const fpa_gpu *gpu, const struct fpa_cuda_geom
     queries.awaited += (chunk + 64) / 2.0 / 64 / 16 * g->awaited_keys;
     const double clocks = cuda_clocks(gpu, &keys, state->warpgroups, WARPS) +
                           cuda_clocks(gpu, &queries, output->warpgroups, WARPS);
-    queries.copies = keys.copies; /* what was written is read again */
+    queries.copies = keys.copies; /* each copy is written once and read once */
     const bool warpgroups = state->warpgroups;
     return (chunk_parts){
         clocks / gpu->multiprocessors / gpu->clock,
@@ -54,14 +55,15 @@ double cuda_score_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g,
     return full_chip_seconds(gpu, &sum, true, warps);
 }
 
-/* What both hide of each other, they hide of what is added: of t = cbrt(own^3 + memory^3), dt / dmemory = (memory / t)^2, likewise of own. */
+/* The gain of one copy less against the cost of more keys. With t = cbrt(own^3 + memory^3), dt / dmemory = (memory / t)^2, and likewise
+ * for own. */
 int64_t cuda_tail_tokens(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, int64_t chunk)
 {
     const struct fpa_cuda_kernel_work *state = &g->work[CUDA_CHUNK_STATE],
                                       *output = &g->work[CUDA_CHUNK_OUTPUT];
     const chunk_parts parts = chunk_parts_of(gpu, g, (double)chunk);
     fpa_cuda_sum copy = {0}, keys = {0};
-    cuda_sum_add_copy(&copy, &state->copy, 2); /* written, and read again */
+    cuda_sum_add_copy(&copy, &state->copy, 2); /* written once and read once */
     cuda_sum_add(&keys, &output->keys, (double)chunk / 64 / 16);
     keys.awaited += (double)chunk / 64 / 16 * g->awaited_keys;
     const double saved = cuda_memory_ahead(gpu, &copy, state->warpgroups) * parts.memory * parts.memory;
@@ -77,7 +79,7 @@ double cuda_pack_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, 
     return full_chip_seconds(gpu, &sum, false, warps);
 }
 
-/* Scores of a query are with half of the keys, on average. */
+/* A query has scores with half of the keys, on average. */
 int64_t cuda_whole_tokens(const fpa_gpu *gpu, const struct fpa_cuda_geometry *g, int64_t chunk)
 {
     const double chunked = cuda_chunk_seconds(gpu, g, (int)chunk);

@@ -1,4 +1,4 @@
-/* cuda_chunk: what tokens between copies of the state cost, by the counts of chunk_state and chunk_output. */
+/* cuda_chunk: the cost of a token by the length of chunks, from the counts of chunk_state and chunk_output. */
 #ifndef FPAC_MACHINE_CUDA_CHUNK_H
 #define FPAC_MACHINE_CUDA_CHUNK_H
 
@@ -7,20 +7,20 @@
 #include "abi/cuda_kernels.h"
 #include "gpu.h"
 
-/* Seconds of a token and head on a GPU that many sequences fill: longer chunks have fewer copies to write and read, and
+/* Seconds of a token and head on a GPU filled with many sequences: longer chunks have fewer copies of the state to write and read, and
  * more pairs of tokens to score. */
 double cuda_chunk_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geometry, int chunk);
 
-/* The same by scores alone, of so many tokens before it, by blocks of so many warps; and what packing a query and a key takes by `warps` a
- * multiprocessor. */
+/* The same by scores alone, with `tokens` tokens before it, by blocks of `warps` warps; and the seconds of packing a query and a key,
+ * with `warps` warps on a multiprocessor. */
 double cuda_score_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geometry, int warps,
                           double tokens);
 double cuda_pack_seconds(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geometry, int warps);
 
-/* Tokens, at most, of a last chunk for which a copy of the state takes longer than the scores of its queries with one chunk of keys more. */
+/* The most tokens of a last chunk for which a copy of the state takes longer than scores of its queries with the keys of one more chunk. */
 int64_t cuda_tail_tokens(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geometry, int64_t chunk);
 
-/* Tokens, at most, of a sequence whose scores with all of its keys take no longer than chunks and copies of the state do. */
+/* The most tokens of a sequence for which scores with all keys take no longer than chunks and copies of the state. */
 int64_t cuda_whole_tokens(const fpa_gpu *gpu, const struct fpa_cuda_geometry *geometry, int64_t chunk);
 
 #endif

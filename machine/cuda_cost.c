@@ -1,3 +1,4 @@
+/* cuda_cost: the model of a multiprocessor and of device memory. */
 #include "cuda_cost.h"
 
 #include <math.h>
@@ -29,7 +30,7 @@ double cuda_memory_alone(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpg
     return warpgroups ? 0 : sum->copies / gpu->memory;
 }
 
-/* What a sum asks of each part of a multiprocessor, in clocks. */
+/* Clocks of a sum in each part of a multiprocessor. */
 typedef struct part_clocks {
     double tensor, shared, issue, latency;
 } part_clocks;
@@ -89,7 +90,7 @@ fpa_cost cuda_seconds(const fpa_gpu *gpu, const fpa_cuda_launch_load *load)
                                   .awaited = all->awaited * load->share};
     const part_clocks parts = parts_of(gpu, &busiest, load->warpgroups, load->warps);
     const double memory =
-        cuda_memory_ahead(gpu, all, load->warpgroups) * gpu->clock; /* in clocks, as the others */
+        cuda_memory_ahead(gpu, all, load->warpgroups) * gpu->clock; /* in clocks, like the others */
     const double own = joined(parts);
     const double clocks = cuda_overlapped(own, memory);
     const double power = all->products / gpu->sustained, trips = load->trips * GPU_TRIP;
@@ -112,8 +113,8 @@ double cuda_share(double blocks, double multiprocessors, double resident)
     const double room = multiprocessors * resident;
     if (blocks <= 0)
         return 0;
-    if (blocks <= room) /* blocks are dealt out evenly */
+    if (blocks <= room) /* the hardware distributes blocks evenly */
         return ceil(blocks / multiprocessors) / blocks;
-    const double waves = blocks / room; /* blocks of the last one begin as others end */
+    const double waves = blocks / room; /* blocks of the last wave begin as soon as others end */
     return fmin((waves + ceil(waves)) / 2 * resident / blocks, 1);
 }

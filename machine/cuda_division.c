@@ -1,3 +1,4 @@
+/* cuda_division: a call's chunks, their division into segments, and the order of queries. */
 #include "cuda_division.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 #include "cuda_shares.h"
 #include "head/form.h"
 
-/* Whether keys enter a state before a window without queries. */
+/* Whether keys before a window are added to a state without queries. */
 static bool enters_alone(const struct fpa_cuda_geometry *g, const fpa_call_size *size)
 {
     return g->window && size->length == 0 && size->recent >= g->window;
@@ -29,7 +30,7 @@ cuda_task cuda_task_of(const struct fpa_cuda_geometry *g, const fpa_gpu_room *ro
         .sequences = size->batch * size->heads,
         .queries = size->batch * size->query_heads,
     };
-    if (enters_alone(g, size)) { /* by a chunk without queries */
+    if (enters_alone(g, size)) { /* one chunk without queries */
         task.chunk = g->chunk;
         task.chunks = 1;
     } else {
@@ -86,13 +87,13 @@ cuda_division cuda_divide_ahead(const cuda_task *task, int64_t segments)
                  run = (double)task->chunks / (later + cuda_total_ratio(task));
     cuda_division division = {segments, (int64_t)ceil(run), 0};
     if ((segments - 1) * division.segment_chunks >=
-        task->chunks) /* a chunk, at least, is left for the first */
+        task->chunks) /* at least one chunk remains for the first segment */
         division.segment_chunks = (task->chunks - 1) / (segments - 1);
     division.first_chunks = task->chunks - (segments - 1) * division.segment_chunks;
     return division;
 }
 
-/* Blocks of queries of so many tokens of a head. */
+/* Blocks for the queries of `tokens` tokens of a head. */
 static int64_t count_blocks(const cuda_task *task, int64_t tokens)
 {
     const int64_t blocks = divide_up(tokens, task->geometry->query_tokens) * task->geometry->column_blocks;

@@ -1,4 +1,5 @@
-/* cuda_division: the segments that a sequence is walked in by the parallel and the chunked form. */
+/* cuda_division: chunks and segments of sequences in the parallel and the chunked form, and the distribution of sequences among
+ * clusters. */
 #ifndef FPAC_MACHINE_CUDA_DIVISION_H
 #define FPAC_MACHINE_CUDA_DIVISION_H
 
@@ -8,81 +9,83 @@
 
 enum { MOST_SEGMENTS = 64 };
 
-/* What a call of the parallel or chunked form asks of kernels, whatever the mechanism. */
+/* The work of a call of the parallel or chunked form, for any mechanism. */
 typedef struct cuda_task {
     const struct fpa_cuda_geometry *geometry;
     const fpa_gpu_room *room;
     const fpa_call_size *size;
     int64_t chunk, chunks; /* tokens of a chunk; chunks of a sequence */
-    int64_t tail;          /* a last chunk of so many tokens, at most, is counted with the one before */
-    int64_t whole;         /* where lengths differ: a sequence of so many tokens, at most, is one chunk */
-    int64_t sequences;     /* batch entries times heads of keys, */
-    int64_t queries;       /* and of queries */
-    bool walked;           /* by NAME_chunk_state, if at all: there is a state, or a chunk that needs one */
-    bool summed;           /* chunked without a mask: queries read the state of all keys, and no keys */
+    int64_t tail;          /* a last chunk of at most so many tokens is added to the chunk before it */
+    int64_t whole;         /* if lengths differ: a sequence of at most so many tokens is one chunk */
+    int64_t sequences;     /* batch entries times key heads, */
+    int64_t queries;       /* and times query heads */
+    bool walked; /* keys are walked for states, since a state is given or wanted, or a chunk needs one */
+    bool
+        summed; /* chunked without a mask: queries read the state of all keys, and have no scores with keys */
 } cuda_task;
 
 cuda_task cuda_task_of(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
                        const fpa_call_size *size);
 
-/* The same with chunks of so many tokens. */
+/* Changes the length of chunks. */
 void cuda_take_chunk(cuda_task *task, int64_t chunk);
 
-/* The same by the split schedule where no other call reads its copies: a short last chunk is the tail of the one before,
- * whose copy of the state its queries read. Of heads on warpgroups with a mask and without gates, whose sums begin with chunks. */
+/* For the split schedule, if no other call reads its copies of states: adds a short last chunk to the chunk before it, whose copy of the
+ * state its queries read. Only for heads on warpgroups with a mask and without gates, since sums of gates begin with chunks. */
 void cuda_take_tail(cuda_task *task);
 
-/* Runs of whole chunks. */
+/* A division of a sequence into segments of whole chunks. */
 typedef struct cuda_division {
-    int64_t segments;       /* at least 1; perhaps fewer than were asked for */
-    int64_t segment_chunks; /* of each, but the last may be shorter, */
-    int64_t first_chunks;   /* and the first longer, or shorter where it goes ahead */
+    int64_t segments;       /* at least 1; may be fewer than requested */
+    int64_t segment_chunks; /* chunks of each; the last one may have fewer, */
+    int64_t first_chunks;   /* the first one more, or fewer if it is computed ahead */
 } cuda_division;
 
 cuda_division cuda_divide(int64_t chunks, int64_t segments);
 
-/* Chunks that NAME_chunk_state walks: a final state needs all, and so does a query that sees all keys; else the last
- * one is read by queries only. */
+/* Chunks that NAME_chunk_state walks: all for a final state, and without a mask, since every query reads all keys; otherwise all but the
+ * last, which only its own queries read. */
 static inline int64_t cuda_walked_chunks(const cuda_task *task)
 {
     const int64_t chunks = task->size->state_out || task->summed ? task->chunks : task->chunks - 1;
     return chunks > 0 ? chunks : 0;
 }
 
-/* For NAME_fused_chunk: a first segment that has no totals to wait for may be longer. */
+/* For NAME_fused_chunk: the first of two segments may be longer, since it does not wait for totals. */
 cuda_division cuda_divide_fused(const cuda_task *task, int64_t segments);
 
-/* The same if first segments are launched with the totals: they must take no longer than the total of another
- * segment, of which there are at least two. */
+/* The same if first segments are computed at the same time as the totals of others: they must take no longer than the total of another
+ * segment. At least three segments. */
 cuda_division cuda_divide_ahead(const cuda_task *task, int64_t segments);
 
-/* Places of spans that NAME_sequence_scan deals to its clusters, of one head: at least as many as there are. */
+/* Places for spans of one head, which NAME_sequence_scan divides among its clusters: at least as many as there are spans. */
 static inline int64_t cuda_span_places(int64_t tokens, int64_t sequences)
 {
     return tokens / FPA_CUDA_SPAN + sequences;
 }
 
-/* Clusters of it, where there is room for `room`: as many for each line (a query head's block of columns), if that leaves out few. */
+/* The number of its clusters if the GPU runs `room` at a time: a multiple of the lines (blocks of columns of query heads) if that leaves
+ * few unused. */
 static inline int64_t cuda_scan_clusters(int64_t room, int64_t lines)
 {
     const int64_t over = lines > 0 ? room % lines : 0;
     return room >= lines && over <= room / 16 ? room - over : room;
 }
 
-/* Clusters that take whole items (sequences of a line) in turn, where there is room for so many: one for each item, or as few as take no more
- * rounds. So all have as many, and where lines divide them heads of a token are read at about the same time. */
+/* Clusters that process whole items (sequences of a line) in turn, if `places` fit: one for each item, or the fewest that need no more
+ * rounds. So all have the same number of items; if lines divide this number, heads of a token are read at about the same time. */
 static inline int64_t cuda_even_clusters(int64_t items, int64_t places)
 {
     return places < 1 || items <= places ? items : divide_up(items, divide_up(items, places));
 }
 
-/* Not where as many sequences as have all tokens at the longest one's length are all there are. */
+/* Whether lengths differ: false if `batch` sequences of the longest length, which have all tokens, are all there are. */
 static inline bool cuda_lengths_differ(const fpa_call_size *size)
 {
     return size->sequences > size->batch;
 }
 
-/* Items that are dealt: sequences of all lines. */
+/* Items to be divided: sequences of all lines. */
 static inline int64_t cuda_scanned_items(const cuda_task *task)
 {
     const fpa_call_size *size = task->size;
@@ -96,9 +99,10 @@ static inline int64_t cuda_fused_blocks(const cuda_task *task)
     return task->queries * task->geometry->column_blocks;
 }
 
-/* Heads whose queries NAME_chunk_output takes together, where it does not follow the walk. Of one chunk those that fill the GPU twice: blocks of queries
- * that run at a time share few heads' keys, which are in the second-level cache then. Of several chunks all of a sequence, whose rows of a token lie beside
- * each other in memory, if blocks of queries that read the same copy still run at about the same time. */
+/* Heads whose queries NAME_chunk_output processes together, if they do not run at the same time as the walk. With one chunk: as many as
+ * fill the GPU twice, so that blocks of queries that run at a time share few heads' keys, which stay in the second-level cache. With
+ * several chunks: all heads of a sequence, whose rows of a token are adjacent in memory, as far as blocks of queries that read the same
+ * copy still run at about the same time. */
 int64_t cuda_heads_beside(const cuda_task *task);
 
 #endif

@@ -1,27 +1,27 @@
-/* cuda_estimate: seconds that CUDA kernels take for a candidate: one function a mechanism, and no other
- * arithmetic of costs anywhere. */
+/* cuda_estimate: seconds of a candidate by the model, one function for each mechanism; no other code computes costs of candidates. */
 #ifndef FPAC_MACHINE_CUDA_ESTIMATE_H
 #define FPAC_MACHINE_CUDA_ESTIMATE_H
 
 #include "cuda_division.h"
 #include "cuda_mechanism.h"
 
-/* What candidates of split have in common, of which a launch compares hundreds: launches before the walk, the queries
- * behind it, a pass over all copies. */
+/* The parts common to all candidates of split, computed once since a launch compares hundreds: launches before the walk, queries after
+ * it, a pass over all copies. */
 typedef struct cuda_split_common {
     fpa_cost before, output, copies;
 } cuda_split_common;
 cuda_split_common cuda_split_common_of(const cuda_task *task);
 
-/* candidate->blocks: overlapped only. */
+/* candidate->blocks matters only for overlapped candidates. */
 fpa_cost cuda_estimate_split(const cuda_task *task, const cuda_split_common *common,
                              const fpa_candidate *candidate);
 
-/* Blocks of an overlapped walk: as few as keep up with the queries. 0: the GPU has no room for as many as
- * must run at a time. */
+/* Blocks of an overlapped walk: the fewest that keep up with the queries. 0: the GPU does not have room for the blocks that must run at a
+ * time. */
 int64_t cuda_overlapped_blocks(const cuda_task *task, bool small);
 
-/* Of so many those with which each block has the same heads of all sequences: what they have to walk is equal, whatever the lengths. */
+/* The largest number of blocks up to `blocks` with which each block has the same heads of all sequences, and so equal work, whatever the
+ * lengths. */
 int64_t cuda_even_blocks(const cuda_task *task, bool small, int64_t blocks);
 
 fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candidate);

@@ -1,4 +1,4 @@
-/* Seconds of the recurrent form: one pass over the state. */
+/* cuda_estimate_decode: seconds of the recurrent form, which is one pass over the state. */
 #include <math.h>
 
 #include "cuda_cost.h"
@@ -6,11 +6,11 @@
 #include "cuda_launches.h"
 #include "cuda_slices.h"
 
-/* What is left unused of a multiprocessor's bandwidth from one block to the next, when another one is there: loads of
- * the next one wait for its features, a part of its round trips (docs/decisions/0017-decode.md: 0.4 of 2.6 us). */
+/* Share of a block's round trips in which a multiprocessor's bandwidth is unused although another block is there: its loads wait for its
+ * features (docs/decisions/0017-decode.md: 0.4 of 2.6 us). */
 static const double BETWEEN = 0.15;
 
-/* Keys in windows are read from memory, or their rows wait for each other. */
+/* Seconds for keys in windows: reading them from memory, and waiting for their rows. */
 static double window_seconds(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                              const fpa_call_size *size)
 {
@@ -19,7 +19,7 @@ static double window_seconds(const struct fpa_cuda_geometry *g, const fpa_gpu_ro
            (double)(size->batch * size->query_heads) * work->copy.bytes / room->gpu->memory;
 }
 
-/* Parts of o are added up by the cluster's blocks, or by a launch of their own, which beside a window there is always. */
+/* Seconds for adding up parts of o: by the blocks of a cluster, or by another launch, which windows always need. */
 static double parts_seconds(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                             const fpa_call_size *size, int64_t slices)
 {
@@ -28,8 +28,8 @@ static double parts_seconds(const struct fpa_cuda_geometry *g, const fpa_gpu_roo
     return slices == 1 ? 0 : cuda_joins(room, size, slices) ? 4 * GPU_HANDOVER : GPU_LAUNCH;
 }
 
-/* Blocks that are one cluster ask for their rows while the call before streams its own (templates/cuda/decode.cu.in:
- * step_bring_near). What the second-level cache does not keep so long is read twice. */
+/* Seconds for reading rows again: blocks of a cluster prefetch their rows while the call before streams its own
+ * (templates/cuda/decode.cu.in: step_bring_near), and the second-level cache keeps only a part of them so long. */
 static double again_seconds(const fpa_gpu_room *room, const fpa_call_size *size,
                             const struct fpa_cuda_kernel_work *work)
 {
@@ -37,7 +37,7 @@ static double again_seconds(const fpa_gpu_room *room, const fpa_call_size *size,
     return fmax(0, rows - GPU_KEPT * room->gpu->cache_size) / room->gpu->memory;
 }
 
-/* Coordinates, and values of masked keys, are made first. */
+/* Adds the launches for coordinates, and for values of masked keys, which come before. */
 static fpa_cost behind_others(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                               const fpa_call_size *size, const fpa_candidate *candidate, fpa_cost cost)
 {
@@ -46,9 +46,9 @@ static fpa_cost behind_others(const struct fpa_cuda_geometry *g, const fpa_gpu_r
     return before.seconds > 0 ? cost_then(before, cost) : cost;
 }
 
-/* Blocks on a multiprocessor share its part of the memory's bandwidth: for their rows of the state, and for matrices, which
- * each of them reads from the second-level cache. Those that are there at a time begin together, and wait for the first
- * bytes together. Where they come in several waves, later ones wait while others stream; the last wave is half full. */
+/* Blocks on a multiprocessor share its part of the memory's bandwidth: for their rows of the state, and for matrices, which each reads
+ * from the second-level cache. Blocks that run at a time begin together and wait together for the first bytes. If there are several
+ * waves, blocks of later ones wait while others stream; the last wave is half full on average. */
 fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                               const fpa_call_size *size, const fpa_candidate *candidate)
 {
@@ -71,8 +71,8 @@ fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_r
     return behind_others(g, room, size, candidate, cost);
 }
 
-/* The copy engine asks for all of a block's rows at once, so that few blocks have the whole memory's rate, while threads
- * form the features: the longer of the two is waited for. Then the rows are only written back. */
+/* The copy engine requests all of a block's rows at once, so that few blocks reach the whole memory bandwidth, while threads compute the
+ * features: the longer of the two counts. After that rows only have to be written back. */
 fpa_cost cuda_estimate_decode_resident(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                                        const fpa_call_size *size, const fpa_candidate *candidate)
 {

@@ -1,4 +1,4 @@
-/* Seconds of one pass: fused_chunk in segments, cluster_scan. */
+/* cuda_estimate_fused: seconds of fused_chunk, in segments, and of cluster_scan. */
 #include <math.h>
 
 #include "base/round.h"
@@ -14,7 +14,7 @@ static int64_t total_blocks(const cuda_task *task)
     return task->sequences * g->column_blocks * (g->fused_totals ? 1 : g->chunk_state_slices);
 }
 
-/* Blocks of later segments read what each one before them has added up: on average of half of them. */
+/* Seconds for reading totals: a block reads those of all segments before its own, on average half of them. */
 static double read_seconds(const cuda_task *task, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -22,14 +22,14 @@ static double read_seconds(const cuda_task *task, int64_t segments)
     return 0.5 * (double)(task->queries * segments * (segments - 1)) * total / task->room->gpu->cache;
 }
 
-/* Segments are whole chunks: how much longer the longest one is than where they would fill the sequence evenly. */
+/* How much longer the longest segment is than the average, since segments are whole chunks. */
 static double rounded(const cuda_task *task, int64_t segments)
 {
     const int64_t run = cuda_divide_fused(task, segments).segment_chunks;
     return segments > 2 && task->chunks ? (double)(run * segments) / (double)task->chunks : 1;
 }
 
-/* A walk of the first segments for their totals, which later ones read before they begin. */
+/* The cost of totals, which are computed for all segments but the last one, and read by later ones before they begin. */
 static fpa_cost totals_cost(const cuda_task *task, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -46,8 +46,8 @@ static fpa_cost totals_cost(const cuda_task *task, int64_t segments)
     return cost;
 }
 
-/* Two launches: first segments with their outputs at the same time as the totals of the segments between; then the
- * outputs of all later segments, which take equally long. */
+/* The cost of two launches: first segments with their outputs, at the same time as the totals of the segments between; then the outputs
+ * of all later segments, which take equally long. */
 static fpa_cost ahead_cost(const cuda_task *task, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -75,7 +75,7 @@ static fpa_cost ahead_cost(const cuda_task *task, int64_t segments)
     return cost;
 }
 
-/* Without a mask: all keys, then all queries, of which each block adds up the totals of all segments first. */
+/* The cost without a mask: all keys, then all queries, each block of which first adds up the totals of all segments. */
 static fpa_cost open_cost(const cuda_task *task, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -97,7 +97,7 @@ static fpa_cost open_cost(const cuda_task *task, int64_t segments)
     return cost;
 }
 
-/* The first of two segments goes on while its totals are made for the second: seconds of both are the longer one's. */
+/* The first of two segments runs at the same time as its total is computed for the second one: the longer of both counts. */
 fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candidate)
 {
     const int64_t segments = candidate->segments;
@@ -121,7 +121,8 @@ fpa_cost cuda_estimate_fused(const cuda_task *task, const fpa_candidate *candida
 
 /* ---- cluster_scan ---- */
 
-/* Spans that each of some clusters has where they share all of a line, at least those of the longest sequence. */
+/* Spans for each cluster if `clusters` clusters share the spans of all lines, `all` for each line: at least those of the longest
+ * sequence. */
 static int64_t shared_spans(const cuda_task *task, int64_t all, int64_t clusters)
 {
     const int64_t lines = task->size->query_heads * task->geometry->column_blocks;
@@ -130,9 +131,9 @@ static int64_t shared_spans(const cuda_task *task, int64_t all, int64_t clusters
     return share > longest ? share : longest;
 }
 
-/* Spans that a cluster walks, one after the other. As many sequences at a time as there is room for clusters; in the last round not
- * all blocks have a span. Where lengths differ clusters share all spans, of which a sequence's last one is half full on average, and each
- * has one; but none has less than the longest. Of one length, too, if they are to. Whole ones are taken in turn. */
+/* Spans that a cluster processes, one after the other. In ordinary calls each sequence has a cluster, in rounds of as many as fit; not
+ * all blocks have a span at the end. If lengths differ, or SCAN_SHARED, clusters share all spans evenly, but none has fewer than the
+ * longest sequence; a sequence's last span is half full on average. With SCAN_WHOLE each cluster has whole sequences in turn. */
 static int64_t walked_spans(const cuda_task *task, const fpa_candidate *candidate, int64_t *rounds)
 {
     const fpa_call_size *size = task->size;
@@ -153,15 +154,16 @@ static int64_t walked_spans(const cuda_task *task, const fpa_candidate *candidat
     return round_up(shared_spans(task, all, cuda_scan_clusters(places, lines)), blocks);
 }
 
-/* Seconds from receiving the state to having passed it on, for a block of a cluster: the part of a span's time
- * that the blocks of a cluster cannot overlap. */
+/* Seconds from receiving the state to having passed it on, for a block of a cluster: the part of a span's time that does not overlap
+ * among the cluster's blocks. */
 static double handover(const cuda_task *task)
 {
     const double state = (double)task->geometry->sequence_state * (double)sizeof(float);
     return GPU_HANDOVER + state / GPU_HANDED / task->room->gpu->clock;
 }
 
-/* Seconds of what blocks fetch: from device memory once, of queries and keys each block of columns from the second-level cache. */
+/* Seconds for fetching operands: from device memory once, and queries and keys again from the second-level cache for each further block
+ * of columns. */
 static double fetching(const cuda_task *task)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -172,7 +174,8 @@ static double fetching(const cuda_task *task)
     return fmax(bytes / task->room->gpu->memory, (bytes + again) / task->room->gpu->cache);
 }
 
-/* Clusters that share sequences leave each other states, by flags that are cleared; none where there are as many for each line. */
+/* Whether flags must be cleared by which clusters that share sequences pass states to each other; not if each line has the same number of
+ * clusters. */
 static bool clears_flags(const cuda_task *task, const fpa_candidate *candidate)
 {
     const int64_t lines = task->size->query_heads * task->geometry->column_blocks;
@@ -181,9 +184,8 @@ static bool clears_flags(const cuda_task *task, const fpa_candidate *candidate)
            (task->size->sequences && !(candidate->variant & SCAN_WHOLE) && lines % clusters);
 }
 
-/* A sequence is passed from block to block, a span at a time. A block's own work overlaps with the passing of the
- * state round the cluster, which costs one handover a span. Before its first state a cluster waits for memory, and
- * a block for its own first span. */
+/* A sequence's spans are distributed over the cluster's blocks in turn. A block's own work overlaps with passing the state round the
+ * cluster, one handover for each span. Before the first state a cluster waits for memory, and for its first block's own work on a span. */
 fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *candidate)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -203,6 +205,6 @@ fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *
                                                                              : "handing the state on"};
     fpa_cost cost = cost_then(before_cost(task, MECHANISM_CLUSTER_SCAN), pass);
     if (clears_flags(task, candidate))
-        cost.seconds += 2 * GPU_LAUNCH; /* before it, and it waits for that */
+        cost.seconds += 2 * GPU_LAUNCH; /* the clearing, and the wait for its end */
     return cost;
 }

@@ -1,4 +1,4 @@
-/* Seconds of chunk_state and chunk_output, one after the other or beside each other. */
+/* cuda_estimate_split: seconds of chunk_state and chunk_output, one after the other or at the same time. */
 #include <math.h>
 
 #include "base/round.h"
@@ -16,7 +16,7 @@ static int64_t blocks_of_head(const cuda_task *task, bool small)
     return (int64_t)(small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;
 }
 
-/* Seconds of one multiprocessor for all keys, or for all queries, were it the only one; memory is left out. */
+/* Seconds of a single multiprocessor for all keys, or for all queries, without memory. */
 static double lone_walk(const cuda_task *task, bool small)
 {
     const cuda_kernel kernel = kernel_of(small);
@@ -35,8 +35,8 @@ static double lone_output(const cuda_task *task)
            task->room->gpu->clock;
 }
 
-/* As few as keep up with the queries, which then find copies in the second-level cache: whole rounds of walks in the
- * time that all multiprocessors take for everything. */
+/* The fewest blocks that keep up with the queries, which then read copies from the second-level cache: as many rounds of walks as fit
+ * into the time of all multiprocessors for all work. */
 int64_t cuda_overlapped_blocks(const cuda_task *task, bool small)
 {
     const int64_t head = blocks_of_head(task, small), walks = task->sequences * head;
@@ -57,8 +57,8 @@ int64_t cuda_even_blocks(const cuda_task *task, bool small, int64_t blocks)
     return heads * head;
 }
 
-/* Walks of the block that has most of them, one after the other. Where lengths differ these are as many as have all tokens at the longest one's length;
- * blocks that have not all the same heads may have the longest one beyond their share. */
+/* Walks of the block with the most of them. If lengths differ, walks are counted as sequences of the longest length; unless all blocks
+ * have the same heads, one may have the longest sequence in addition to its share. */
 static double walks_of_block(const cuda_task *task, bool small, int64_t walks, int64_t blocks)
 {
     if (!cuda_lengths_differ(task->size))
@@ -67,7 +67,7 @@ static double walks_of_block(const cuda_task *task, bool small, int64_t walks, i
     return cuda_even_blocks(task, small, blocks) == blocks ? share : share + 1;
 }
 
-/* No less than the blocks that walk take for their walks, nor than all multiprocessors take for everything. */
+/* The cost of walk and queries at the same time: the larger of the walking blocks' time and that of all multiprocessors for all work. */
 static fpa_cost overlapped_cost(const cuda_task *task, const cuda_split_common *common, bool small,
                                 int64_t blocks)
 {

@@ -1,3 +1,4 @@
+/* cuda_launches: seconds of each kernel's launch, from its counts and the size of a call. */
 #include "cuda_launches.h"
 
 #include <math.h>
@@ -24,14 +25,14 @@ double launch_warps(const cuda_task *task, cuda_kernel kernel, double blocks)
 
 /* ---- chunk_state ---- */
 
-/* Trips to memory of a walk that is given a state and gives one, which nothing hides: which numbers are a block's, the numbers;
- * which they are again. */
+/* Round trips to memory of a walk for initial and final states, which do not overlap with anything: loading the indices of a block's
+ * elements, then the elements; and the indices again for the final state. */
 static double state_trips(const cuda_task *task)
 {
     return (task->size->state_in ? 2 : 0) + (task->size->state_out ? 1 : 0);
 }
 
-/* States that are read and written as they are given. */
+/* Bytes of initial and final states. */
 static double state_bytes(const cuda_task *task)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -41,7 +42,7 @@ static double state_bytes(const cuda_task *task)
            g->columns * (double)sizeof(float);
 }
 
-/* What lanes of one multiprocessor take for these. */
+/* Seconds of a single multiprocessor's lanes to load and store these. */
 static double state_seconds(const cuda_task *task)
 {
     return state_bytes(task) / (GPU_STATES * gpu_of(task)->clock);
@@ -52,7 +53,7 @@ double walk_handovers(const cuda_task *task, int64_t walks)
     return (double)walks * state_trips(task) * GPU_TRIP + state_seconds(task);
 }
 
-/* Tokens of the last chunk behind its first ones. */
+/* Tokens of the last chunk's tail (cuda_take_tail). */
 static int64_t tail_tokens(const cuda_task *task)
 {
     const int64_t whole = task->chunks * task->chunk;
@@ -75,8 +76,8 @@ fpa_cuda_sum walk_sum(const cuda_task *task, cuda_kernel kernel)
     return sum;
 }
 
-/* Trips to memory that a walk's block waits for: its own, and those of the states that it loads and stores; with
- * several segments a walk leaves a total instead of a state. */
+/* Round trips to memory that a walk's block waits for: its own, and those for states; with several segments a walk stores a total instead
+ * of a state. */
 static double handover_trips(const cuda_task *task, cuda_kernel kernel, double blocks, int64_t segments)
 {
     const fpa_gpu_room *room = task->room;
@@ -105,8 +106,8 @@ fpa_cost walk_cost(const cuda_task *task, cuda_kernel kernel, int64_t segments)
 
 /* ---- chunk_output ---- */
 
-/* Tiles of 64 keys before a query in its own chunk, its own among them: half of them, where order counts; and those before
- * a chunk that are in a window. None where all are in the state. */
+/* Tiles of 64 keys with which a query has scores: those of its own chunk, half of them if the head is causal; and those in a window
+ * before the chunk. None if queries read only the state. */
 static double own_keys(const cuda_task *task)
 {
     if (task->summed)
@@ -115,7 +116,7 @@ static double own_keys(const cuda_task *task)
     return !task->geometry->unmasked ? ((chunk + 64) / 2 + task->geometry->window) / 64 : chunk / 64;
 }
 
-/* NAME_parallel_output, where no query reads a state. */
+/* NAME_parallel_output if it exists and no query reads a state. */
 static cuda_kernel output_kernel(const cuda_task *task)
 {
     const bool reads = task->chunks > 1 || task->size->state_in || task->size->sequences;
@@ -138,7 +139,7 @@ fpa_cuda_sum output_sum(const cuda_task *task)
         sum.awaited += tokens * own_keys(task) / 16 * task->geometry->awaited_keys;
     cuda_sum_add(&sum, &work->keys,
                  (double)(task->queries * tail_tokens(task)) * (double)task->chunk / 64 / 16);
-    /* a copy that was written is read once a chunk */
+    /* each copy is read once for its chunk */
     sum.copies += (double)task->queries * read * task->geometry->work[CUDA_CHUNK_STATE].copy.bytes;
     return sum;
 }
@@ -162,7 +163,7 @@ fpa_cost output_cost(const cuda_task *task)
 
 /* ---- before and after ---- */
 
-/* A kernel whose many blocks fill the GPU evenly. */
+/* The cost of a kernel with so many blocks that they fill the GPU evenly. */
 static fpa_cost even_cost(const cuda_task *task, cuda_kernel kernel, const fpa_cuda_sum *sum)
 {
     const fpa_cuda_launch_load load = {.all = *sum,
@@ -201,7 +202,7 @@ static fpa_cost pad_cost(const cuda_task *task, cuda_padding padding)
     return even_cost(task, CUDA_PAD_ROWS, &sum);
 }
 
-/* Tokens fill blocks, of whose warpgroups each has some, or blocks share them. */
+/* The cost of coordinates. A block's warpgroups each have tiles of their own, and blocks share a tile's rows if there are few. */
 static fpa_cost lift_cost(const cuda_task *task)
 {
     const struct fpa_cuda_geometry *g = task->geometry;
@@ -219,7 +220,7 @@ static fpa_cost lift_cost(const cuda_task *task)
     return blocks > 0 ? cuda_seconds(gpu_of(task), &load) : (fpa_cost){0, "nothing to do"};
 }
 
-/* In the recurrent form no more than these come before. */
+/* Whether the mechanism is of the recurrent form, which has no other launches before it. */
 static bool decodes(cuda_mechanism mechanism)
 {
     return mechanism >= MECHANISM_DECODE;
@@ -250,7 +251,8 @@ fpa_cost copies_cost(const cuda_task *task)
     return even_cost(task, CUDA_SEGMENT_SCAN, &sum);
 }
 
-/* The first segment lacks nothing. Each other one reads the totals of all before it, from the second-level cache. */
+/* The cost of a segment scan: copies of all segments but the first are updated with the totals of all segments before their own, which
+ * are read from the second-level cache. */
 fpa_cost scan_cost(const cuda_task *task, fpa_cost copies, int64_t segments)
 {
     const struct fpa_cuda_geometry *g = task->geometry;

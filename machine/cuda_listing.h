@@ -1,5 +1,4 @@
-/* cuda_listing: candidates as they are found: all of them, or only the fastest. Private to cuda_candidates*.c.
- */
+/* cuda_listing: collects candidates: all of them, or only the fastest. Internal to cuda_candidates*.c. */
 #ifndef FPAC_MACHINE_CUDA_LISTING_H
 #define FPAC_MACHINE_CUDA_LISTING_H
 
@@ -9,13 +8,14 @@
 #include "cuda_division.h"
 
 typedef struct cuda_listing {
-    bool all;               /* candidates are wanted, not the fastest only: */
-    fpa_candidate *out;     /* with places for `most`, */
-    int most, count;        /* of so many that there are */
-    fpa_candidate best;     /* the first of the fastest, */
-    bool found;             /* if there is one */
-    fpa_candidate last;     /* that was offered */
-    int64_t fused_segments; /* of the fastest of fused_chunk, where only that is wanted; 0: there is none */
+    bool all;           /* all candidates are wanted, not only the fastest: */
+    fpa_candidate *out; /* stores up to `most` of them, */
+    int most, count;    /* of `count` in total */
+    fpa_candidate best; /* the first one of the fastest, */
+    bool found;         /* if there is one */
+    fpa_candidate last; /* the last one offered */
+    int64_t
+        fused_segments; /* segments of the fastest of fused_chunk, if only the fastest is wanted; 0: there is none */
 } cuda_listing;
 
 static inline void listing_keep_best(cuda_listing *l, const fpa_candidate *candidate)
@@ -26,7 +26,7 @@ static inline void listing_keep_best(cuda_listing *l, const fpa_candidate *candi
     l->found = true;
 }
 
-/* A candidate with its cost. */
+/* Adds a candidate with its cost. */
 static inline void listing_offer(cuda_listing *l, const fpa_candidate *candidate)
 {
     listing_keep_best(l, candidate);
@@ -36,7 +36,7 @@ static inline void listing_offer(cuda_listing *l, const fpa_candidate *candidate
     l->count++;
 }
 
-/* The same; but if the last candidate since `first` has as many segments, only the cheaper of the two remains. */
+/* The same; but if the last candidate added since `first` has as many segments, only the cheaper one is kept. */
 static inline void listing_offer_again(cuda_listing *l, const fpa_candidate *candidate, int first)
 {
     if (l->count == first || l->last.segments != candidate->segments) {
@@ -51,7 +51,7 @@ static inline void listing_offer_again(cuda_listing *l, const fpa_candidate *can
         l->out[l->count - 1] = *candidate;
 }
 
-/* A mechanism that does not suit. */
+/* Adds the reason why a mechanism does not apply. */
 static inline void listing_refuse(cuda_listing *l, cuda_mechanism mechanism, int variant, const char *why)
 {
     if (l->count < l->most)
@@ -60,10 +60,10 @@ static inline void listing_refuse(cuda_listing *l, cuda_mechanism mechanism, int
     l->count++;
 }
 
-/* The forms' own: what they have found is added. */
+/* Add the candidates of each mechanism. */
 void list_split(const cuda_task *task, cuda_listing *l);
 void list_fused(const cuda_task *task, cuda_listing *l);
-void list_fused_alike(const cuda_task *task, cuda_listing *l); /* segments that are alike */
+void list_fused_alike(const cuda_task *task, cuda_listing *l); /* with segments of equal length */
 void list_cluster_scan(const cuda_task *task, cuda_listing *l);
 void list_decode(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,
                  const fpa_call_size *size, cuda_listing *l);

@@ -1,3 +1,4 @@
+/* cuda_mechanism: why a mechanism does not apply to a head or call. */
 #include "cuda_mechanism.h"
 
 #include <string.h>
@@ -13,7 +14,7 @@ cuda_mechanism cuda_mechanism_of(const fpa_candidate *candidate)
     return (cuda_mechanism)mechanism;
 }
 
-/* ---- what suits at all ---- */
+/* ---- refusals ---- */
 
 static bool has(const struct fpa_cuda_geometry *g, cuda_kernel kernel)
 {
@@ -41,7 +42,7 @@ static const char *refuse_decode(const struct fpa_cuda_geometry *g, const fpa_ca
     return NULL;
 }
 
-/* Keys that are older than all windows and not in the state: panels of queries begin with the first query's window. */
+/* Whether there are keys before all windows that are not in the state: queries' panels begin with the first query's window. */
 static bool precede_windows(const struct fpa_cuda_geometry *g, const fpa_call_size *size)
 {
     return g->window && size->recent >= g->window;
@@ -65,7 +66,7 @@ static const char *refuse_split(const struct fpa_cuda_geometry *g, const fpa_cal
     return NULL;
 }
 
-/* Tokens of all sequences, which are one batch entry's, and places of spans of all heads. */
+/* Whether tokens of all sequences, and places of spans of all heads, can be counted in 32 bits. */
 static bool counts_in_32_bits(const struct fpa_cuda_geometry *g, const fpa_call_size *size)
 {
     enum { MOST_TOKENS = 1 << 30 };
@@ -73,7 +74,7 @@ static bool counts_in_32_bits(const struct fpa_cuda_geometry *g, const fpa_call_
     return tokens <= MOST_TOKENS && lines * cuda_span_places(tokens, size->batch) <= INT32_MAX;
 }
 
-/* Clusters that are fewer than sequences of a line. Those of ordinary calls take whole ones wherever these lie. */
+/* Refusals of fewer clusters than sequences. For ordinary calls such clusters process whole sequences of any addresses. */
 static const char *refuse_shared(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
                                  const fpa_candidate *candidate)
 {
@@ -91,7 +92,7 @@ static const char *refuse_shared(const struct fpa_cuda_geometry *g, const fpa_ca
     return candidate->blocks < candidate->segments ? "needs a cluster at least" : NULL;
 }
 
-/* First segments that go ahead. */
+/* Refusals of first segments that are computed ahead. */
 static const char *refuse_ahead(const struct fpa_cuda_geometry *g, const fpa_call_size *size,
                                 const fpa_candidate *candidate)
 {

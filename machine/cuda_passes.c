@@ -1,12 +1,13 @@
+/* cuda_passes: measured rates for the choice between passes in pairs, in chunks, and by a contraction. */
 #include "cuda_passes.h"
 
 #include <math.h>
 
-/* A lane has 32 pairs of a tile. A warp issues one instruction every 1.7 clocks; products and instructions add up
- * unless three warpgroups hide each other's waits (docs/decisions/0124). */
+/* A lane processes 32 pairs of a tile. A warp issues one instruction in 1.7 clocks on average; clocks of products and of instructions are
+ * added, unless three warpgroups overlap both (docs/decisions/0124). */
 double cuda_pass_clocks(const cuda_pass_tile *tile)
 {
-    enum { PAIRS = 32, BESIDE_PAIRS = 100 /* instructions of a tile */ };
+    enum { PAIRS = 32, BESIDE_PAIRS = 100 /* other instructions of a tile */ };
     static const double between = 1.7;
     const double instructions = between * (PAIRS * tile->pair + BESIDE_PAIRS);
     return tile->hidden ? fmax(tile->products, instructions) : tile->products + instructions;
@@ -14,7 +15,7 @@ double cuda_pass_clocks(const cuda_pass_tile *tile)
 
 double cuda_pass_chunk_factor(bool with_values)
 {
-    /* of two random heads on an H200: r2_13 1.4, r3_07 1.1 (docs/decisions/0124) */
+    /* measured for two random heads on an H200: r2_13 1.4, r3_07 1.1 (docs/decisions/0124) */
     static const double of_few_values = 1.2;
     return with_values ? of_few_values : 1;
 }

@@ -1,3 +1,4 @@
+/* cuda_shares: relative lengths of segments of fused_chunk, from the counts of its kernels. */
 #include "cuda_shares.h"
 
 #include "cuda_cost.h"
@@ -16,10 +17,9 @@ double cuda_total_ratio(const cuda_task *task)
     return alone < all ? alone / all : 1;
 }
 
-/* The share of the first of `segments` segments that run at the same time. It needs no total of a segment before it, so
- * of two it may take as long as its own total and the walk of the other: first = ratio first + 1 - first. With more
- * segments all others wait for its total, and a longer first one gained nothing when it was tried with three. Kernels
- * without specialised warpgroups have equal segments. */
+/* The first segment's share. It waits for no total of a segment before it, so that with two segments it may take as long as its own total
+ * and the other segment: first = ratio first + 1 - first. With more segments all others wait for its total, and a longer first one was no
+ * faster with three. Kernels without specialised warpgroups have equal segments. */
 double cuda_first_share(const cuda_task *task, int64_t segments)
 {
     const int64_t places = (int64_t)task->room->multiprocessors * task->room->occupancy[CUDA_FUSED_CHUNK];

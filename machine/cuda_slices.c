@@ -1,3 +1,4 @@
+/* cuda_slices: the division of a head's features among blocks of the recurrent form. */
 #include "cuda_slices.h"
 
 #include "base/round.h"

@@ -1,4 +1,4 @@
-/* gpu: rows of GPUs. Rates a clock are of the instruction sets; clocks, memory and power of the parts. */
+/* gpu: the table of GPUs. Rates per clock are those of the instruction sets; clocks, memory and power those of the parts. */
 #include "gpu.h"
 
 #include <string.h>
@@ -19,7 +19,7 @@
  * shared_memory, threads: NVIDIA's CUDA programming guide, compute capabilities.
  * clusters: as an H200's driver counts them for blocks that fill a multiprocessor
  *   (docs/decisions/0015-cluster-scan.md); its 8 parts have 16 to 18 multiprocessors. */
-/* Parts of one chip differ in their memory, or in nothing that is here. */
+/* Parts with the same chip differ in their memory, or in no figure of the table. */
 #define HOPPER                                                                                               \
     .capability = 90, .multiprocessors = 132, .clock = 1.755e9, .products = 2.0 / 3,                         \
     .warpgroup_products = 1, .sustained = 731e12 / 4096, .shared_memory = 228 << 10, .threads = 2048,        \
@@ -105,7 +105,7 @@ const fpa_gpu *gpu_find(const char *name)
     return NULL;
 }
 
-/* The first row of the greatest capability that is not above the wanted one; the table begins with the least. */
+/* The first row of the greatest capability that is not above the given one; the table begins with the smallest. */
 static const fpa_gpu *gpu_of_capability(int capability)
 {
     const fpa_gpu *best = &gpus[0];

@@ -1,8 +1,9 @@
+/* gpu_room: occupancy and clusters of kernels, computed without a GPU. */
 #include "gpu_room.h"
 
 #include "cuda_slices.h"
 
-/* By threads, shared memory, and the registers that the plan leaves each. */
+/* Blocks on a multiprocessor at a time: limited by threads, by shared memory, and by registers as the plan says (block->resident). */
 static int count_blocks(const fpa_gpu *gpu, const struct fpa_cuda_block *block, int64_t bytes)
 {
     const int64_t by_memory = gpu->shared_memory / (bytes + GPU_BLOCK_OWN);
@@ -12,9 +13,8 @@ static int count_blocks(const fpa_gpu *gpu, const struct fpa_cuda_block *block, 
     return (int)(blocks < 1 ? 1 : blocks < GPU_MOST_BLOCKS ? blocks : GPU_MOST_BLOCKS);
 }
 
-/* How many clusters fit: those whose blocks have a multiprocessor each, times the blocks that one runs. Where it
- * was not counted on a device, clusters are placed in groups of 16 multiprocessors, the least of any GPU with
- * clusters. */
+/* Clusters that fit: those with a multiprocessor for each block, times the blocks that one multiprocessor runs. If they were not counted
+ * on a device, clusters are placed in groups of 16 multiprocessors, the smallest of any GPU with clusters. */
 static int count_clusters(const fpa_gpu *gpu, int blocks, int resident)
 {
     enum { PART = 16 };

@@ -1,5 +1,4 @@
-/* target: what kernels are written for: instruction sets of CPUs, best last within a machine, and
- * generations of GPUs, newest last. */
+/* target: the table of targets: instruction sets of CPUs, best last for each machine, and generations of GPUs, newest last. */
 #include "target.h"
 
 #include <string.h>
@@ -13,7 +12,7 @@
 #define THIS_MACHINE "unknown"
 #endif
 
-/* march names a level, never "native": the same name means the same code everywhere. Sources: bf16_product, the PTX ISA's "mul";
+/* march is a level, never "native", so that the same name means the same code everywhere. Sources: bf16_product, the PTX ISA's "mul";
  * window_blocks, docs/decisions/0053-coordinates-by-warpgroups.md; halves, docs/decisions/0123-outputs-from-registers-on-cpus.md. */
 static const fpa_target targets[] = {
     {BACKEND_C, "c:sse2", "-march=x86-64", "x86_64", .vector = 4, .registers = 16},
@@ -64,8 +63,8 @@ const fpa_target *target_find(const char *name)
     return NULL;
 }
 
-/* Machine code of one generation runs on later devices of the same major number, unless it was written
- * for one device alone. */
+/* Machine code of one generation runs on later devices of the same major number, unless it uses features of one architecture only
+ * (sm_90a). */
 bool target_fits(const fpa_target *target, int capability)
 {
     if (target->backend != BACKEND_CUDA || target->capability > capability)
@@ -109,7 +108,7 @@ const fpa_target *target_best(void)
 }
 
 #if defined(__x86_64__)
-/* The parts of x86-64-v3 that __builtin_cpu_supports cannot be asked for by every compiler. */
+/* The parts of x86-64-v3 for which some compilers have no __builtin_cpu_supports. */
 static bool cpu_has_v3_scalars(void)
 {
     enum { MOVBE = 1 << 22, F16C = 1 << 29, LZCNT = 1 << 5 };
@@ -132,7 +131,7 @@ static bool cpu_has_v4(void)
            __builtin_cpu_supports("avx512vl");
 }
 
-/* AVX512_BF16: leaf 7, subleaf 1. The system saves its registers if it does AVX-512's. */
+/* AVX512_BF16: leaf 7, subleaf 1. A system that saves AVX-512's registers needs nothing more for it. */
 static bool cpu_has_bf16(void)
 {
     enum { AVX512_BF16 = 1 << 5 };

@@ -69,7 +69,7 @@ static fpa_status load(const fpa_options *options, const fpa_object *object, con
     return status;
 }
 
-/* The number of multiprocessors belongs to it: it decides how a forward is cut into blocks. */
+/* Text that identifies the GPU; the number of multiprocessors is part of it, since it decides how a forward pass is divided into blocks. */
 static fpa_status cuda_device(const fpa_options *options, char **text, fpa_error *error)
 {
     char name[128] = "";

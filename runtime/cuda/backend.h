@@ -1,4 +1,4 @@
-/* backend_cuda: what its two halves share, the one that loads (backend.c) and the one that compiles (build.c). */
+/* backend_cuda: what the two halves of the back end share: backend.c, which loads modules, and build.c, which compiles them. */
 #ifndef FPAC_RUNTIME_CUDA_BACKEND_H
 #define FPAC_RUNTIME_CUDA_BACKEND_H
 

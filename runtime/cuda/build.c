@@ -1,3 +1,4 @@
+/* build: compiles a source by NVRTC, as several programs in parallel whose cubins are joined. */
 #include "build.h"
 #include "backend.h"
 #include "image.h"
@@ -20,7 +21,7 @@ static fpa_status cuda_identity(const fpa_options *options, const char *name, ch
     return status ? status : nvrtc_identity(target, identity, error);
 }
 
-/* programs: how many were compiled at the same time, as text; the report is that of the slowest. "": one program. */
+/* programs: text about the programs that were compiled in parallel; the report is that of the slowest. "": one program. */
 static void log_report(const fpa_options *options, const char *name, const fpa_target *target,
                        const nvrtc_report *report, const char *programs)
 {
@@ -51,11 +52,11 @@ fpa_status cuda_compile(const fpa_options *options, const fpa_source *source, bo
     return status;
 }
 
-/* One program of several that have a file's kernels between them. */
+/* One of the programs among which a file's kernels are distributed. */
 typedef struct part {
-    bool wanted; /* some kernel is in it: reading a file alone takes time, so that others are not compiled */
+    bool wanted; /* it has kernels; programs without any are not compiled, since parsing alone takes time */
     const file_programs *all;
-    bool whole; /* its own text did not compile, that of all programs did */
+    bool whole; /* its own text did not compile, but the whole file did */
     nvrtc_input input;
     fpa_object object;
     nvrtc_report report;
@@ -63,10 +64,11 @@ typedef struct part {
     fpa_error error;
 } part;
 
-/* A text that is not read as it was meant is no head's fault: then the whole of it is compiled, which the log tells. */
+/* If a program's own text does not compile, programs_text() may have cut it wrongly: then the whole file is compiled, which the log
+ * says. */
 static void compile_part(int index, void *user)
 {
-    /* those that take longest first: the texts wait for each other */
+    /* the longest first, since programs are compiled as threads become free */
     static const int order[FPA_CUDA_PARTS] = {FPA_CUDA_PART_FUSED,
                                               FPA_CUDA_PART_CHUNK_STATE,
                                               FPA_CUDA_PART_CHUNK_OUTPUT,
@@ -95,7 +97,7 @@ static void compile_part(int index, void *user)
     p->whole = p->status == FPA_OK;
 }
 
-/* What all programs said. */
+/* Logs the reports of all programs as one. */
 static void log_parts(const fpa_options *options, const char *name, const part parts[])
 {
     nvrtc_report all = {0};
@@ -122,7 +124,7 @@ static void log_parts(const fpa_options *options, const char *name, const part p
     free(all.log);
 }
 
-/* The first part that failed speaks for all. A head need not have kernels in every part. */
+/* Joins the cubins of all parts; the error is that of the first part that failed. A part may have no kernels. */
 static fpa_status join_parts(const fpa_options *options, const char *name, const part parts[],
                              fpa_object *object, fpa_error *error)
 {
@@ -140,7 +142,7 @@ static fpa_status join_parts(const fpa_options *options, const char *name, const
     return image_join(images, count, object, error);
 }
 
-/* All parts at once: a compiler's time for the largest instead of for all. */
+/* Compiles all parts in parallel: this takes as long as the largest instead of all. */
 static fpa_status compile(const fpa_options *options, const fpa_source *source, fpa_object *object,
                           fpa_error *error)
 {

@@ -9,9 +9,8 @@
 #include "runtime/builder.h"
 #include "nvrtc.h"
 
-/* All kernels to one cubin, or to PTX text, as files are kept; builder_cuda.compile makes several cubins at
- * once (image.h). report is always set: nvrtc_report_free. Logs what builder_cuda.compile logs. Needs
- * no GPU. */
+/* Compiles all kernels to one cubin, or to PTX text, for a file on disk; builder_cuda.compile joins several cubins instead (image.h).
+ * report is always set: nvrtc_report_free. Logs what builder_cuda.compile logs. Needs no GPU. */
 fpa_status cuda_compile(const fpa_options *options, const fpa_source *source, bool ptx, fpa_object *object,
                         nvrtc_report *report, fpa_error *error);
 

@@ -1,3 +1,4 @@
+/* driver: opens libcuda once for the process and finds its functions by dlsym. */
 #include "driver.h"
 
 #include <dlfcn.h>
@@ -73,7 +74,7 @@ static const struct {
 
 enum { SYMBOLS = sizeof symbols / sizeof *symbols };
 
-/* Functions come first in fpa_driver, so none can be forgotten here. */
+/* The function pointers are the first members of fpa_driver: so this finds a missing entry in `symbols`. */
 _Static_assert(offsetof(fpa_driver, devices) == SYMBOLS * sizeof(void *), "a function without a symbol");
 
 /* Written once, by open_driver; the library stays open for the life of the process. */
@@ -92,7 +93,7 @@ static fpa_status find_symbols(void *library, const char *path, fpa_driver *driv
             return fail(error, FPA_DEVICE, path,
                         "has no %s: install an NVIDIA driver that serves CUDA 11.4 or later",
                         symbols[i].symbol);
-        /* POSIX lets dlsym's pointer be a function's; ISO C has no cast for it */
+        /* POSIX allows a function's address in dlsym's pointer; ISO C has no cast for it */
         memcpy((char *)driver + symbols[i].field, &function, sizeof function);
     }
     return FPA_OK;

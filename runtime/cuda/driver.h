@@ -1,6 +1,5 @@
-/* driver: NVIDIA's driver, libcuda.so.1, found at run time. What is declared here is what fpac uses
- * of it, in the driver's own names: there is no CUDA header to build with, and a program without a
- * GPU never notices. Do not include beside cuda.h. */
+/* driver: NVIDIA's driver, libcuda.so.1, opened at run time. Declares the part of its interface that fpac uses, under the driver's own
+ * names: so fpac builds without CUDA headers, and runs without a GPU. Do not include beside cuda.h. */
 #ifndef FPAC_RUNTIME_CUDA_DRIVER_H
 #define FPAC_RUNTIME_CUDA_DRIVER_H
 
@@ -126,7 +125,7 @@ typedef struct fpa_driver {
     CUresult (*cuStreamSynchronize)(CUstream stream);
     CUresult (*cuStreamBeginCapture)(CUstream stream, int mode);
     CUresult (*cuStreamEndCapture)(CUstream stream, CUgraph *graph);
-    /* *captured: 0: it is in no capture; number: of the capture */
+    /* *captured: 0: the stream is not being captured; number: of the capture */
     CUresult (*cuStreamGetCaptureInfo)(CUstream stream, int *captured, unsigned long long *number);
     CUresult (*cuStreamWaitEvent)(CUstream stream, CUevent event, unsigned flags);
     CUresult (*cuGraphInstantiate)(CUgraphExec *executable, CUgraph graph, unsigned long long flags);
@@ -137,7 +136,7 @@ typedef struct fpa_driver {
     CUresult (*cuEventRecord)(CUevent event, CUstream stream);
     CUresult (*cuEventElapsedTime)(float *milliseconds, CUevent start, CUevent end);
     CUresult (*cuEventDestroy)(CUevent event);
-    /* NULL: the driver serves no CUDA from 11.8 on; the last one: from 12.0 */
+    /* NULL if the driver is older than CUDA 11.8; the last one also if it is older than 12.0 */
     CUresult (*cuOccupancyMaxActiveClusters)(int *clusters, CUfunction function,
                                              const CUlaunchConfig *config);
     CUresult (*cuLaunchKernelEx)(const CUlaunchConfig *config, CUfunction function, void **parameters,
@@ -151,12 +150,12 @@ typedef struct fpa_driver {
     int version; /* of CUDA that it serves: 13000 for 13.0 */
 } fpa_driver;
 
-/* The driver: $FPA_LIBCUDA, else libcuda.so.1 on the loader's path; opened and initialised once in a
- * process, by whichever thread comes first. DEVICE when there is none, it is too old, or it has no GPU. */
+/* The driver: $FPA_LIBCUDA, else libcuda.so.1 on the loader's path; opened and initialised once for the process, thread-safe. DEVICE if
+ * there is none, if it is too old, or if it has no GPU. */
 fpa_status driver_find(const fpa_driver **driver, fpa_error *error);
 
-/* The error of a call that the driver refused: "what failed: CUDA_ERROR_X (the driver's words)".
- * NO_MEMORY when device memory is what was missing, else DEVICE. */
+/* The error of a failed driver call: "what failed: CUDA_ERROR_X (the driver's words)". NO_MEMORY if device memory was missing, else
+ * DEVICE. */
 fpa_status driver_fail(const fpa_driver *driver, CUresult result, const char *where, const char *what,
                        fpa_error *error);
 

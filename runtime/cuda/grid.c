@@ -1,9 +1,10 @@
+/* grid: a call's operands as kernels take them, and launches of single kernels. */
 #include "grid.h"
 #include "watch.h"
 
 #include <limits.h>
 
-/* Sequences begin where strides of tokens say. */
+/* Sets the stride of the batch axis to that of tokens, since a sequence's place on that axis is its first token. */
 static void join_strides(struct fpa_cuda_call *call)
 {
     long long *strides[] = {call->q_stride,       call->k_stride,       call->v_stride,
@@ -26,7 +27,7 @@ bool cuda_join_batch(struct fpa_cuda_call *call)
     return true;
 }
 
-/* What a call says of its sequences. */
+/* Fills in what the call says about sequences. */
 static void fill_sequences(const struct fpa_launch *launch, struct fpa_cuda_call *call)
 {
     call->cu_seqlens = launch->cu_seqlens;
@@ -97,7 +98,9 @@ fpa_status cuda_check_context(const struct fpa_cuda_module *cuda, fpa_error *err
 static void check_tokens(cuda_queue *q)
 {
     enum {
-        MOST_TOKENS = INT_MAX - (1 << 17) /* kernels may go beyond the last one by a chunk and a block */
+        MOST_TOKENS =
+            INT_MAX -
+            (1 << 17) /* kernels may compute token numbers beyond the last one by a chunk and a block */
     };
     if (!q->status && cuda_tokens(q->launch) > MOST_TOKENS)
         q->status = fail(q->error, FPA_UNSUPPORTED, q->cuda->name,
@@ -164,7 +167,7 @@ static CUresult launch_plain(const cuda_queue *q, const cuda_grid *grid, const s
                                         parameters, NULL);
 }
 
-/* With attributes, which old drivers do not know. */
+/* With attributes, which old drivers do not support. */
 static CUresult launch_with(const cuda_queue *q, const cuda_grid *grid, const struct fpa_cuda_block *block,
                             void **parameters)
 {

@@ -1,3 +1,4 @@
+/* image: reads and joins cubins, which are ELF files. */
 #include "image.h"
 #include "base/round.h"
 
@@ -9,13 +10,13 @@
 
 enum { MACHINE_CUDA = 190 };
 
-/* Where a part of a file ends, of which `size` bytes are there; 0: past them. */
+/* The end of a part of a file of `size` bytes; 0: it is beyond the file's end. */
 static uint64_t end_of(size_t size, uint64_t offset, uint64_t bytes)
 {
     return offset <= size && bytes <= size - offset ? offset + bytes : 0;
 }
 
-/* Move *end to the end of a part, if that is farther; false: the part is cut off. */
+/* Moves *end to the end of a part, if that is farther; false: the part is cut off. */
 static bool extend(uint64_t *end, size_t size, uint64_t offset, uint64_t bytes)
 {
     uint64_t its = end_of(size, offset, bytes);
@@ -34,9 +35,8 @@ static bool read_header(const unsigned char *bytes, size_t size, Elf64_Ehdr *hea
            (header->e_phnum == 0 || header->e_phentsize == sizeof(Elf64_Phdr));
 }
 
-/* Bytes of the cubin that begins here, without what fills it up; 0: these are no whole cubin.
- * The driver is not told how long the bytes are and trusts the headers: it would read past the end
- * of a file that was cut. */
+/* Bytes of the cubin that begins here, without padding; 0: it is no whole cubin. The driver is not told the size and trusts the headers:
+ * it would read beyond the end of a truncated file. */
 static size_t image_size(const unsigned char *bytes, size_t size)
 {
     Elf64_Ehdr header;

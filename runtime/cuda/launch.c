@@ -1,4 +1,4 @@
-/* launch: a forward as launches of a cubin's kernels. */
+/* launch: a forward pass as launches of a module's kernels. */
 #include "launch.h"
 #include "base/round.h"
 #include "grid.h"
@@ -18,7 +18,7 @@ int cuda_module_candidates(const fpa_module *module, const fpa_call_size *size, 
     return cuda_candidates(&cuda->geometry, &cuda->room, size, out, most);
 }
 
-/* The candidate that is asked for, or *fastest. NULL: none suits, or not this one. */
+/* The candidate that the caller asks for, or *fastest. NULL: no candidate can be used, or not this one. */
 static const fpa_candidate *choose(const struct fpa_cuda_module *cuda, const fpa_call_size *size,
                                    const fpa_candidate *candidate, fpa_candidate *fastest)
 {
@@ -34,7 +34,7 @@ bool cuda_choose(const fpa_module *module, int form, const struct fpa_launch *la
     return cuda_fastest(&cuda->geometry, &cuda->room, &size, fastest);
 }
 
-/* What carries the call out: the candidate that is asked for, or *fastest. Else NULL: the queue fails. */
+/* The candidate that the caller asks for, or *fastest. NULL: there is none, and the queue fails. */
 static const fpa_candidate *find_candidate(cuda_queue *q, int form, const fpa_candidate *candidate,
                                            fpa_candidate *fastest)
 {
@@ -59,7 +59,7 @@ size_t cuda_workspace(const fpa_module *module, int form, const struct fpa_launc
     fpa_candidate fastest;
     cuda_sizes s;
     candidate = choose(cuda, &size, candidate, &fastest);
-    if (!candidate) /* cuda_forward says why */
+    if (!candidate) /* cuda_forward gives the reason */
         return 0;
     if (form == FORM_RECURRENT)
         return decode_workspace(cuda, launch, candidate);
@@ -78,7 +78,7 @@ static int64_t count_walks(const cuda_queue *q, const struct fpa_cuda_call *call
     return call->batch * call->heads * call->segments * slices * q->cuda->geometry.column_blocks;
 }
 
-/* maps: NULL where the kernels take none. */
+/* chunk_state; maps: NULL if the kernel takes none. */
 static void launch_walk(cuda_queue *q, const cuda_sizes *s, const struct fpa_cuda_maps *maps)
 {
     const struct fpa_cuda_geometry *g = &q->cuda->geometry;
@@ -96,7 +96,7 @@ static void launch_segment_scan(cuda_queue *q, const struct fpa_cuda_call *call)
     cuda_launch(q, CUDA_SEGMENT_SCAN, sequences * call->segments * parts, NULL, call);
 }
 
-/* The final state from what the last blocks of NAME_fused_chunk left: one segment without chunks, whatever the lengths. */
+/* The final state from the totals that the last blocks of NAME_fused_chunk have stored: a segment scan of one segment without chunks. */
 static void launch_final(cuda_queue *q, const struct fpa_cuda_call *call)
 {
     struct fpa_cuda_call last = *call;
@@ -114,7 +114,7 @@ static void clear_progress(cuda_queue *q, const cuda_sizes *s)
 
 /* ---- in one pass ---- */
 
-/* Without queries: the totals of segments. */
+/* A launch of fused_chunk without queries, for the totals of segments. */
 static void launch_fused_totals(cuda_queue *q, const struct fpa_cuda_call *walk,
                                 const struct fpa_cuda_maps *maps)
 {
@@ -128,12 +128,12 @@ static void launch_fused_totals(cuda_queue *q, const struct fpa_cuda_call *walk,
                 maps, &call);
 }
 
-/* The final state, where NAME_fused_chunk has an order of its own for totals: the second of two segments without tokens. */
+/* The final state, if NAME_fused_chunk has its own order of totals: a launch for the second of two segments without tokens. */
 static void launch_fused_final(cuda_queue *q, const struct fpa_cuda_call *call,
                                const struct fpa_cuda_maps *maps)
 {
     struct fpa_cuda_call last = *call;
-    last.cu_seqlens = NULL; /* of no tokens all are alike */
+    last.cu_seqlens = NULL; /* without tokens, lengths are equal */
     last.batch = q->launch->batch;
     last.segments = 2;
     last.segment_chunks = last.first_chunks = last.length = last.ahead = 0;
@@ -145,8 +145,8 @@ static void launch_fused_final(cuda_queue *q, const struct fpa_cuda_call *call,
                 &last);
 }
 
-/* All segments but the last are walked for their totals; then all are walked with queries, but first ones that went ahead. Without a
- * mask all are: queries read the state of all keys. */
+/* First a launch for the totals of all segments but the last, then one with queries for all segments, except first ones that went ahead.
+ * Without a mask, totals of all segments are needed: queries read the state of all keys. */
 static void launch_fused(cuda_queue *q, const cuda_sizes *s)
 {
     const struct fpa_cuda_geometry *g = &q->cuda->geometry;
@@ -155,11 +155,11 @@ static void launch_fused(cuda_queue *q, const cuda_sizes *s)
     const bool totals = g->unmasked || (call->cu_seqlens ? s->in_segments : call->segments > 1);
     struct fpa_cuda_call walk = *call;
     if (!g->unmasked &&
-        !call->cu_seqlens) /* the last segment's total is not needed; where lengths differ the host does not know which blocks these are */
+        !call->cu_seqlens) /* the last segment's total is not needed; in packed batches the host does not know which blocks these are */
         walk.segments--;
     if (totals && g->fused_totals)
         launch_fused_totals(q, &walk, maps);
-    else if (totals) /* by NAME_chunk_state, a block a walk */
+    else if (totals) /* by NAME_chunk_state, a block for each walk */
         cuda_launch(q, CUDA_CHUNK_STATE, count_walks(q, &walk, g->chunk_state_slices), NULL, &walk);
     const cuda_grid fused = {.kernel = CUDA_FUSED_CHUNK,
                              .blocks = call->batch * call->query_heads * (call->segments - call->ahead) *
@@ -175,8 +175,8 @@ static void launch_fused(cuda_queue *q, const cuda_sizes *s)
 
 /* ---- by clusters ---- */
 
-/* Clusters that share all sequences of different lengths: walked->totals and walked->progress, which are zeros, are their workspace;
- * without the latter no sequence is shared. */
+/* sequence_scan: clusters that share all sequences of a packed batch. Their workspace is walked->totals and walked->progress, which is
+ * cleared here; without progress no sequence is divided. */
 static void launch_sequence_scan(cuda_queue *q, const cuda_sizes *s, struct fpa_cuda_call *walked)
 {
     const cuda_grid grid = {.kernel = CUDA_SEQUENCE_SCAN,
@@ -189,7 +189,7 @@ static void launch_sequence_scan(cuda_queue *q, const cuda_sizes *s, struct fpa_
     cuda_launch_grid(q, &grid, walked);
 }
 
-/* Clusters that take one line (a query head's block of columns of a sequence) after the other, or one each. */
+/* cluster_scan: clusters that process lines (a query head's block of columns of a sequence) one after the other, or one each. */
 static void launch_line_scan(cuda_queue *q, const cuda_sizes *s, const struct fpa_cuda_call *walked)
 {
     const int64_t lines = q->launch->batch * walked->query_heads * q->cuda->geometry.column_blocks;
@@ -201,9 +201,8 @@ static void launch_line_scan(cuda_queue *q, const cuda_sizes *s, const struct fp
     cuda_launch_grid(q, &grid, walked);
 }
 
-/* One launch. A cluster may write the final state where the initial one was, since the same cluster has read it;
- * with several blocks of columns or several query heads other clusters read it too, so then the state is written
- * later. */
+/* One launch, and possibly one for final states. If one cluster reads an initial state, it may store the final state at the same address;
+ * with several blocks of columns or query heads other clusters read it too, so that final states are stored later. */
 static void launch_cluster_scan(cuda_queue *q, const cuda_sizes *s, struct fpa_cuda_call *walked, bool shared)
 {
     const bool late = q->cuda->geometry.column_blocks > 1 || walked->query_heads > walked->heads;
@@ -217,7 +216,7 @@ static void launch_cluster_scan(cuda_queue *q, const cuda_sizes *s, struct fpa_c
         launch_final(q, &s->call);
 }
 
-/* If the copy engine can fetch and write the operands. Where they do not lie as one batch entry's, each sequence has a cluster. */
+/* Launches clusters if the copy engine can fetch and store the operands. Sequences that are not contiguous have a cluster each. */
 static bool try_cluster_scan(cuda_queue *q, cuda_sizes *s)
 {
     struct fpa_cuda_call walked = s->call;
@@ -250,12 +249,12 @@ static void launch_queries(cuda_queue *q, const cuda_sizes *s)
                       .maps = maps_of(q, s),
                       .next = call->awaited && (s->carry_blocks || !call->totals)};
     if (g->persistent && grid.blocks > room &&
-        grid.blocks <= INT_MAX) /* else refused: they are counted in 32 bits */
+        grid.blocks <= INT_MAX) /* larger counts are refused, since kernels count blocks in 32 bits */
         grid.blocks = room;
     cuda_launch_grid(q, &grid, call);
 }
 
-/* Copies of the state, where queries read some. */
+/* Copies of the state, if queries read any. */
 static void launch_states(cuda_queue *q, const cuda_sizes *s, const struct fpa_cuda_maps *maps)
 {
     clear_progress(q, s);
@@ -265,7 +264,7 @@ static void launch_states(cuda_queue *q, const cuda_sizes *s, const struct fpa_c
         launch_segment_scan(q, &s->call);
 }
 
-/* What comes before kernels of the split schedule, but padding. */
+/* Launches before kernels of the split schedule, other than padding; and their maps. */
 static void prepare_chunks(cuda_queue *q, cuda_sizes *s)
 {
     const struct fpa_cuda_geometry *g = &q->cuda->geometry;
@@ -278,7 +277,8 @@ static void prepare_chunks(cuda_queue *q, cuda_sizes *s)
 
 /* ---- all of a call ---- */
 
-/* q, k and v as the kernels to come have them, made or padded where they do not do that themselves. True: nothing is left to do, clusters have done it. */
+/* Prepares q, k and v: coordinates and padded rows for kernels that do not make these themselves. True: the call is complete, by
+ * clusters. */
 static bool bring_operands(cuda_queue *q, cuda_sizes *s)
 {
     const struct fpa_cuda_geometry *g = &q->cuda->geometry;
@@ -289,13 +289,14 @@ static bool bring_operands(cuda_queue *q, cuda_sizes *s)
     if (s->cluster_scan && try_cluster_scan(q, s))
         return true;
     if (s->is_fused && cuda_maps_in_place(g, MECHANISM_FUSED_CHUNK))
-        s->call = given; /* whatever clusters would have had */
+        s->call = given; /* this kernel takes the operands as given, unlike clusters */
     else if (!brought)
         launch_pads(q, &s->call, !s->is_fused && cuda_values_lean(q->cuda, &s->call));
     return false;
 }
 
-/* Where lengths differ and keys begin before the first query, which boxes of a sequence do not, threads fetch and store. */
+/* Maps for fused_chunk. With a window, packed batches have none: boxes cannot begin before a sequence's first query, so threads fetch and
+ * store. */
 static void fill_maps_of_pass(cuda_queue *q, cuda_sizes *s)
 {
     if (!s->call.cu_seqlens)
@@ -340,7 +341,7 @@ void cuda_set_dots(const cuda_dots *dots, cuda_sizes *s)
         s->call.dot_stride[i] = dots->stride[i];
 }
 
-/* As cuda_forward_dots; dots, states: NULL: not wanted. */
+/* The same as cuda_forward_dots; dots, states: NULL: not wanted. */
 static void forward(cuda_queue *q, int form, const fpa_candidate *candidate, const cuda_dots *dots,
                     const void **states)
 {
@@ -394,7 +395,8 @@ void cuda_walk_states(cuda_queue *q, int form, bool walked, int64_t reversed, cu
     if (!walked) {
         prepare_chunks(q, s);
         launch_states(q, s, &s->maps);
-    } else if (q->cuda->geometry.kernel[CUDA_PACK_ROWS].threads) { /* the same walk has packed them */
+    } else if (q->cuda->geometry.kernel[CUDA_PACK_ROWS]
+                   .threads) { /* the pass that left the states has packed them */
         cuda_take_packed(q, &s->call, s->keys, false);
         cuda_take_packed(q, &s->call, s->queries, true);
     }
@@ -402,7 +404,8 @@ void cuda_walk_states(cuda_queue *q, int form, bool walked, int64_t reversed, cu
 
 /* ---- a piece of a sequence, in two halves ---- */
 
-/* How keys are walked, whatever queries there will be. False: the head's queries read no copies, or not in this call. */
+/* The candidate by which a piece's keys are processed, independent of queries. False: the head's queries read no copies, or not in this
+ * call. */
 static bool find_walk(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                       fpa_candidate *walk, int64_t *chunk)
 {
@@ -429,12 +432,12 @@ size_t cuda_piece_workspace(const fpa_module *module, const struct fpa_launch *l
     return s.bytes;
 }
 
-/* Copies of what the piece's keys add up to, and all of it as the final state. */
+/* Copies of the states of the piece's own keys, and its total as the final state. */
 static void walk_piece(cuda_queue *q, const cuda_sizes *s)
 {
     struct fpa_cuda_call last = s->call;
     launch_walk(q, s, maps_of(q, s));
-    last.states = NULL; /* they are brought up to date when it is known what comes before */
+    last.states = NULL; /* copies are completed when the state before the piece is known */
     if (last.totals)
         launch_segment_scan(q, &last);
 }

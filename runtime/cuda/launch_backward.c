@@ -1,3 +1,5 @@
+/* launch_backward: gradients by the kernels of backward.cu.in: how a call is divided into chunks, segments and sequences at a time,
+ * the parts of its workspace, and its launches. */
 #include "launch_backward.h"
 
 #include "base/round.h"
@@ -6,47 +8,46 @@
 #include "launch_passes.h"
 #include "sizes.h"
 
-/* Bytes of all sequences in flight: of copies of states, and of parts of matrices' gradients. */
+/* Limits of workspace in bytes, over all sequences in flight: copies of states; parts of gradients of matrices. */
 static const int64_t copies_limit = INT64_C(1) << 29, parts_limit = INT64_C(1) << 27;
-/* Of totals of segments, and of rows that are made before, which have what copies leave, too. */
+/* Totals of segments; made rows, which may also use what copies leave of their limit. */
 static const int64_t totals_limit = INT64_C(1) << 27, rows_limit = INT64_C(1) << 28;
 
-/* One call: what is wanted, how it is cut, and where everything lies. */
+/* One call: which gradients are wanted, how it is divided, and its workspace. */
 typedef struct pass {
     const struct fpa_cuda_module *cuda;
     const struct fpa_backward_launch *launch;
-    bool queries, keys, matrices, gates; /* what has to be computed of the gradients */
-    bool both;                           /* copies of S and of R are there together */
-    /* lines: [B][H], or where lengths differ [H], with the parts of all sequences; query heads of a key head; blocks of a
-     * line's tokens */
+    bool queries, keys, matrices, gates; /* gradients that must be computed */
+    bool both;                           /* copies of S and of R are kept at the same time */
+    /* lines: [B][H], or in packed batches [H], with the parts of all sequences; query heads of a key head; blocks of a line's tokens */
     int64_t sequences, group, blocks;
-    int64_t walks;   /* of states of a line: its sequences */
-    int64_t at_once; /* lines */
+    int64_t walks;   /* walks of states for each line: its sequences */
+    int64_t at_once; /* lines in flight */
     struct fpa_cuda_call call;
     struct fpa_cuda_backward back;
-    made_rows made; /* that kernels have in the place of q and k */
+    made_rows made; /* rows that kernels read in place of q and k */
     backward_pads pads;
     size_t bytes; /* of the workspace */
 } pass;
 
 /* ---- sizes ---- */
 
-/* Parts of a line, of so many tokens: where lengths differ as many as there can be (docs/decisions/0034). */
+/* Parts of `tokens` tokens of a line; in packed batches the largest number that there can be (docs/decisions/0034). */
 static int64_t parts_in(const pass *p, int64_t tokens)
 {
     const struct fpa_launch *f = &p->launch->forward;
     return f->cu_seqlens ? f->total / tokens + f->batch : divide_up(f->length, tokens);
 }
 
-/* Copies of states of one line: S and R one after the other, or both where gates need them. */
+/* Numbers of the copies of states of one line. */
 static int64_t copies_of(const pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     return (p->call.chunks + p->walks) * g->features * g->columns;
 }
 
-/* Whichever gradients are wanted: chunks, and so the bits, are the same. Walks of chunks have one side's copies at a time, and states
- * between parts. */
+/* Bytes of a line's copies of states, independent of which gradients are wanted, so that chunks, and results to the last bit, are too.
+ * Kernels of whole chunks keep copies of one side at a time, and states between parts. */
 static int64_t copy_bytes(const pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -55,11 +56,16 @@ static int64_t copy_bytes(const pass *p)
     return copies_of(p) * g->copy_bytes * (g->gate || g->backward_both ? 2 : 1);
 }
 
-/* Chunks of a line that blocks walk, all of parts: one after the other takes `room` blocks at a time as long as a chunk, and what a panel or two
- * would; where there are several, states come before, by walks of other blocks, which want to fill the GPU. */
+/* Number of chunks of a line for kernels of whole chunks; each chunk is a multiple of a part. Blocks run in rounds of `room`; a round
+ * takes as long as a chunk and BESIDE tokens. With several chunks, states are computed before, by other blocks, which also want to fill
+ * the GPU. */
 static int64_t count_walks(const pass *p, int64_t lines, int64_t room, int64_t length)
 {
-    enum { BESIDE = 128, STATES = 1, OF = 4 }; /* tokens; a quarter of a walk's time */
+    enum {
+        BESIDE = 128,
+        STATES = 1,
+        OF = 4
+    }; /* tokens; states take STATES / OF of the time of a chunk's tokens */
     const int64_t part = (int64_t)p->cuda->geometry.chunk << p->back.part_shift;
     const int64_t all = divide_up(length, part), fill = divide_up(2 * room, lines) - 1;
     const int64_t first = fill < all ? fill : all;
@@ -76,7 +82,7 @@ static int64_t count_walks(const pass *p, int64_t lines, int64_t room, int64_t l
     return best;
 }
 
-/* Of a line: rows that are made, or brought to whole pieces, and what they leave for matrices, whichever gradients are wanted. */
+/* Bytes of a line: made rows, padded rows, and what they store for gradients of matrices; independent of which gradients are wanted. */
 static int64_t row_bytes(const pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -90,8 +96,8 @@ static int64_t at_most(int64_t sequences, int64_t limit, int64_t bytes)
     return most < 1 ? 1 : most < sequences ? most : sequences;
 }
 
-/* Chunks that blocks walk: the longer, the fewer states are copied. Parts of a single long line are longer, too, so that states between them
- * take no more than others' copies. */
+/* Chunks of kernels of whole chunks: the longer, the fewer states are copied. For a single long line parts are longer, too, so that the
+ * states between them do not exceed the limit. */
 static void choose_walked_chunk(pass *p, int form)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -105,7 +111,7 @@ static void choose_walked_chunk(pass *p, int form)
         p->back.part_shift++;
     }
     p->back.gate_parts = parts_in(p, part);
-    /* those in flight have to fill the GPU, not all of the call's */
+    /* the lines in flight must fill the GPU, not all of the call's */
     const int64_t lines = at_most(at_most(p->sequences, limit, p->back.gate_parts * g->backward_boundary),
                                   rows_limit + copies_limit, row_bytes(p));
     const int64_t count = form == FORM_PARALLEL || lines < 1 ? 1 : count_walks(p, lines, room, length);
@@ -137,8 +143,8 @@ static int64_t parts_of(const pass *p)
     return p->matrices ? entries : 0;
 }
 
-/* Pieces of like size, of at most so many sequences: as few rounds of walks, and of blocks of own tokens, as there can be. A round that few
- * blocks are left for takes as long as any. */
+/* Number of sequences in flight, at most `most`, so that pieces are of like size and blocks take the fewest rounds: a round of few blocks
+ * takes as long as a full one. */
 static int64_t alike(const pass *p, int64_t most)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -158,8 +164,8 @@ static int64_t alike(const pass *p, int64_t most)
     return best;
 }
 
-/* Walks of states in flight fill the GPU twice over, or as many segments as that takes; whichever gradients are wanted, so
- * that they have the same bits. One, where the state behind the whole walk is wanted: segments leave copies. */
+/* Number of segments of a walk of states, so that walks in flight fill the GPU twice; independent of which gradients are wanted, so that
+ * results are equal to the last bit. One segment if the state after the whole walk is wanted, since segments store only copies. */
 static void choose_segments(pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -172,7 +178,7 @@ static void choose_segments(pass *p)
     segments = segments < most ? segments : most;
     segments = segments < kept ? segments : kept;
     if (segments < 2 || p->launch->d_state_in || p->launch->forward.cu_seqlens)
-        segments = 1; /* different lengths: sequences are walked side by side */
+        segments = 1; /* packed batches: sequences are processed at the same time */
     p->back.segment_chunks = divide_up(p->call.chunks, segments);
     p->back.segments = p->back.segment_chunks ? divide_up(p->call.chunks, p->back.segment_chunks) : 1;
 }
@@ -253,7 +259,7 @@ static void set_operands(pass *p)
         back->den_stride[i] = a->forward.den_stride[i];
         back->d_log_gate_stride[i] = a->d_log_gate_stride[i];
     }
-    if (a->forward.cu_seqlens) { /* a sequence's place on the batch's axis is its first token */
+    if (a->forward.cu_seqlens) { /* a sequence's place on the batch axis is its first token */
         long long *const strides[] = {back->d_o_stride, back->d_q_stride, back->d_k_stride,
                                       back->d_v_stride, back->den_stride, back->d_log_gate_stride};
         for (size_t i = 0; i < sizeof strides / sizeof *strides; i++)
@@ -265,12 +271,12 @@ static void set_operands(pass *p)
     }
 }
 
-/* base: the workspace, NULL while it is measured. */
+/* Sizes, operands and parts of the workspace. base: the workspace; NULL: only its size is computed. */
 static void prepare(pass *p, const struct fpa_cuda_module *cuda, int form,
                     const struct fpa_backward_launch *a, char *base)
 {
-    /* blocks of queries, then of keys, alternate in runs of so many blocks for each that a multiprocessor runs: its
-     * instruction cache then mostly holds the code of one side */
+    /* blocks of queries and of keys alternate in runs of TURNS times as many blocks as the GPU runs at a time: so a
+     * multiprocessor's instruction cache mostly holds the code of one side */
     enum { TURNS = 4 };
     const struct fpa_launch *f = &a->forward;
     *p = (pass){.cuda = cuda, .launch = a, .sequences = f->batch * f->heads, .walks = 1};
@@ -316,7 +322,7 @@ static void launch_own(cuda_queue *q, const pass *p, cuda_kernel kernel, int64_t
     cuda_launch(q, kernel, blocks, &p->back, &p->call);
 }
 
-/* Once for all sequences: sums of gates, and what gradients of outputs are divided by. */
+/* Launches once for all sequences: sums of gates, and normalisers of gradients of outputs. */
 static void launch_first(cuda_queue *q, const pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -353,7 +359,8 @@ static void launch_parts(cuda_queue *q, pass *p, int64_t count, bool adds)
 static void launch_queries(cuda_queue *q, pass *p)
 {
     const struct fpa_backward_launch *a = p->launch;
-    const bool last = p->both && p->gates && a->d_state_out; /* for the product of both states there */
+    const bool last =
+        p->both && p->gates && a->d_state_out; /* for the product of both states after the last chunk */
     if (p->call.chunks > 1 || a->forward.state_in || last)
         launch_states(q, p, false, last);
     if (!p->back.both_sides)
@@ -361,7 +368,7 @@ static void launch_queries(cuda_queue *q, pass *p)
     launch_parts(q, p, p->group * p->blocks, false);
 }
 
-/* With both sides operands that one has read are in the cache for the other. */
+/* With both sides in one launch, operands that one has read are in the cache for the other. */
 static void launch_keys(cuda_queue *q, pass *p)
 {
     const struct fpa_backward_launch *a = p->launch;
@@ -375,7 +382,7 @@ static void launch_keys(cuda_queue *q, pass *p)
     launch_parts(q, p, p->blocks, true);
 }
 
-/* Of the sequences that `back` says. */
+/* Launches for the sequences in `back`. */
 static void launch_sequences(cuda_queue *q, pass *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;

@@ -1,26 +1,27 @@
+/* launch_backward_rows: padded and made rows of gradients: their places in the workspace, and their kernels. */
 #include "launch_backward_rows.h"
 
 #include "base/round.h"
 
-/* Query heads of a key's. */
+/* Query heads of a key head. */
 static int64_t row_group_of(const struct fpa_launch *f)
 {
     return f->heads ? f->query_heads / f->heads : 1;
 }
 
-/* Tokens of a head: its sequence's, or where lengths differ those of all sequences. */
+/* Tokens of a line: its sequence's or, in packed batches, those of all sequences. */
 static int64_t row_tokens_of(const struct fpa_launch *f)
 {
     return f->cu_seqlens ? f->total : f->length;
 }
 
-/* Where rows of `bytes` a sequence would begin, so that sequence number `first`, counted [B][heads], is at `rows`. */
+/* The address of sequence 0 of rows with `bytes` for each sequence, counted [B][heads], if sequence number `first` is at `rows`. */
 static void *rows_before(void *rows, int64_t first, int64_t bytes)
 {
     return (void *)((uintptr_t)rows - (uintptr_t)(first * bytes));
 }
 
-/* Numbers of [B][heads][tokens][width]. Where lengths differ, a sequence's place on the batch's axis is its first token. */
+/* Strides of rows [B][heads][tokens][width]. In packed batches a sequence's place on the batch axis is its first token. */
 static void set_row_strides(long long *stride, const struct fpa_launch *f, int64_t heads, int64_t width)
 {
     stride[0] = f->cu_seqlens ? width : heads * row_tokens_of(f) * width;
@@ -28,7 +29,7 @@ static void set_row_strides(long long *stride, const struct fpa_launch *f, int64
     stride[2] = row_tokens_of(f) * width;
 }
 
-/* ---- rows that are no whole pieces of 16 bytes, padded ---- */
+/* ---- padded rows: multiples of 16 bytes ---- */
 
 int64_t backward_pad_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
 {
@@ -81,9 +82,9 @@ void launch_backward_pads(cuda_queue *q, backward_pads *p, struct fpa_cuda_call 
                 &p->call);
 }
 
-/* ---- rows that matrices make ---- */
+/* ---- made rows ---- */
 
-/* So many numbers a token, and their gradients. */
+/* Bytes of a sequence's rows of `width` numbers and their gradients. */
 static int64_t sequence_bytes(int width, const struct fpa_cuda_geometry *g, const struct fpa_launch *launch)
 {
     return 2 * (row_group_of(launch) + 1) * row_tokens_of(launch) * width * g->element;
@@ -178,7 +179,7 @@ void made_begin(cuda_queue *q, const made_rows *m)
                     &m->back, &m->call);
 }
 
-/* ---- rows, or their features, in the place of q and k ---- */
+/* ---- made rows, or their features, in place of q and k ---- */
 
 static void take_place(const made_rows *m, struct fpa_cuda_call *call, struct fpa_cuda_backward *back)
 {
@@ -219,7 +220,7 @@ void made_give(const struct fpa_cuda_call *call, const struct fpa_cuda_backward 
     give_strides(back->d_k_stride, launch->d_k_stride);
 }
 
-/* Blocks of so many tokens, of each query head and of the key's. */
+/* Blocks of `tokens` tokens, of each query head and of the keys. */
 static int64_t count_blocks(const made_rows *m, int tokens)
 {
     const struct fpa_launch *f = &m->launch->forward;
@@ -231,7 +232,7 @@ static void launch_blocks(cuda_queue *q, const made_rows *m, cuda_kernel kernel,
     cuda_launch(q, kernel, count_blocks(m, tokens), &m->back, &m->call);
 }
 
-/* A thread has a token. */
+/* Launches a kernel in which a thread has a token. */
 static void launch_line(cuda_queue *q, const made_rows *m, cuda_kernel kernel)
 {
     if (m->features)
@@ -247,7 +248,7 @@ void made_project(cuda_queue *q, made_rows *m, struct fpa_cuda_call *call, struc
     launch_line(q, m, CUDA_BACKWARD_FORM);
 }
 
-/* ---- what rows' gradients are to others ---- */
+/* ---- from gradients of made rows to those of q, k and matrices ---- */
 
 static void launch_products(cuda_queue *q, made_rows *m)
 {

@@ -1,13 +1,13 @@
-/* launch_backward_rows: rows of sequences in flight that kernels of gradients have in the workspace, in the place of an operand: padded, where those
- * that are given are no whole pieces of 16 bytes; or made by matrices before they run, and what rows' gradients are to q, k and the
- * matrices is made behind them (gen/plan/row_head.h). */
+/* launch_backward_rows: rows in the workspace that kernels of gradients read in place of an operand, for the sequences in flight: padded
+ * rows, if rows as given are not multiples of 16 bytes; or made rows (gen/plan/row_head.h), which are computed before the other kernels,
+ * and whose gradients become those of q, k and matrices after them. */
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_BACKWARD_ROWS_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_BACKWARD_ROWS_H
 
 #include "grid.h"
 #include "runtime/backend.h"
 
-/* Padded q and k, v and d_o of one call. `call` and `back` are of tensors as they are given. */
+/* Padded q, k, v and d_o of one call. `call` and `back` describe the tensors as given. */
 typedef struct backward_pads {
     const struct fpa_cuda_module *cuda;
     const struct fpa_launch *launch;
@@ -18,51 +18,52 @@ typedef struct backward_pads {
 /* Bytes of a sequence's padded rows, of all its query heads. */
 int64_t backward_pad_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 
-/* The workspace's rows of the sequences in flight. */
+/* Sets the places of padded rows of the sequences in flight. */
 void place_backward_pads(backward_pads *p, char *rows, int64_t sequences);
 
-/* Rows of some sequences, which call and back then have in the place of those that are given. */
+/* Launches padding of some sequences' rows; call and back then have these in place of the tensors as given. */
 void launch_backward_pads(cuda_queue *q, backward_pads *p, struct fpa_cuda_call *call,
                           struct fpa_cuda_backward *back);
 
-/* Rows that matrices make, of one call. `call` and `back` are of tensors as they are given. */
+/* Made rows of one call. `call` and `back` describe the tensors as given. */
 typedef struct made_rows {
     const struct fpa_cuda_module *cuda;
     const struct fpa_backward_launch *launch;
     bool matrices; /* their gradients are wanted */
-    bool features; /* kernels have features of the rows in the place of q and k (gen/plan/feature_line.h) */
+    bool features; /* kernels read features of the rows in place of q and k (gen/plan/feature_line.h) */
     struct fpa_cuda_call call;
     struct fpa_cuda_backward back;
 } made_rows;
 
-/* Bytes of a sequence's rows and their gradients, of all its query heads; of the matrices as kernels multiply them. */
+/* Bytes of a sequence's rows and their gradients, of all its query heads; of the matrices as operands. */
 int64_t made_sequence_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 int64_t made_operand_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
-/* Numbers that parts of a sequence's gradients of matrices have. */
+/* Numbers in the parts of a sequence's gradients of matrices. */
 int64_t made_part_entries(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 
-/* Bytes of a sequence's gradients of rows of a lift's matrices, where those of the matrices are wanted. */
+/* Bytes that a sequence stores for gradients of a lift's matrices, if these are wanted. */
 int64_t made_kept_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 
-/* Of their features, where passes have these. */
+/* Bytes of a sequence's features of made rows, if passes read these. */
 int64_t made_feature_bytes(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch);
 
-/* The workspace's rows of the sequences in flight; their features, which kernels have then. */
+/* Sets the places of rows of the sequences in flight; of numbers for gradients of matrices; of features, which kernels then read. */
 void made_place(made_rows *m, char *rows, int64_t sequences);
 void made_place_kept(made_rows *m, char *kept, int64_t sequences);
 void made_place_features(made_rows *m, char *features, int64_t sequences);
 
-/* Once a call: the matrices, split. */
+/* Once for each call: launches the splitting of matrices. */
 void made_begin(cuda_queue *q, const made_rows *m);
-/* Rows of some sequences, or their features, which call and back then have in the place of q, k, and their gradients. */
+/* Launches the computation of some sequences' rows, or features; call and back then have these in place of q and k and of their
+ * gradients. */
 void made_project(cuda_queue *q, made_rows *m, struct fpa_cuda_call *call, struct fpa_cuda_backward *back);
-/* The same for a launch whose operands they are. */
+/* Sets them as operands of a launch. */
 void made_give(const struct fpa_cuda_call *call, const struct fpa_cuda_backward *back,
                struct fpa_backward_launch *launch);
-/* d_q and d_k as far as they are wanted, and sums of d_weights of each of these sequences. */
+/* Launches d_q and d_k, as far as they are wanted, and the sums for d_weights of each of these sequences. */
 void made_unproject(cuda_queue *q, made_rows *m);
 
-/* launch->d_weights, if they are wanted, of all sequences' sums, whether rows were made or not. */
+/* launch->d_weights, if they are wanted, from the sums of all sequences, with or without made rows. */
 void launch_weight_sums(cuda_queue *q, const struct fpa_backward_launch *launch,
                         const struct fpa_cuda_call *call, const struct fpa_cuda_backward *back);
 

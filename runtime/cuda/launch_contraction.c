@@ -1,3 +1,4 @@
+/* launch_contraction: launches of NAME_chunk_contraction and NAME_state_product. */
 #include "launch_contraction.h"
 
 #include "base/round.h"

@@ -16,7 +16,7 @@ static bool is_aligned(const void *state, const int64_t stride[2], int element)
     return ((uintptr_t)state | (uintptr_t)(stride[0] * element) | (uintptr_t)(stride[1] * element)) % 16 == 0;
 }
 
-/* NAME_decode_resident, or NAME_decode in its place where threads have to fetch the states. */
+/* Whether NAME_decode_resident can be launched; NAME_decode replaces it if states are not aligned, so that threads must fetch them. */
 static bool holds(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                   const fpa_candidate *candidate)
 {
@@ -28,7 +28,7 @@ static bool holds(const struct fpa_cuda_module *cuda, const struct fpa_launch *l
 
 /* ---- workspace ---- */
 
-/* Sizes and parts of the workspace in call; returns its bytes. */
+/* Sets sizes and parts of the workspace in call; returns its bytes. */
 static size_t find_parts(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                          const fpa_candidate *candidate, char *base, struct fpa_cuda_call *call)
 {
@@ -62,11 +62,11 @@ size_t decode_workspace(const struct fpa_cuda_module *cuda, const struct fpa_lau
 
 /* ---- launches ---- */
 
-/* The kernels count heads and rows of o with 32 bits; said before the first of them runs. */
+/* Kernels count heads and rows of o in 32 bits; checked before the first of them runs. */
 static void check_sizes(cuda_queue *q, const struct fpa_cuda_call *call, int64_t outputs)
 {
     const struct fpa_launch *launch = q->launch;
-    const int64_t keys = call->length + call->recent; /* where packed, their offsets are 32 bits, too */
+    const int64_t keys = call->length + call->recent; /* in packed batches their offsets have 32 bits, too */
     if (!q->status && (launch->batch > INT_MAX || launch->query_heads > INT_MAX || launch->heads > INT_MAX ||
                        outputs > INT_MAX || keys > INT_MAX))
         q->status = fail(

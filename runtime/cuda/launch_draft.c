@@ -1,3 +1,4 @@
+/* launch_draft: the launches of a draft. */
 #include "launch_draft.h"
 
 #include "grid.h"
@@ -7,13 +8,13 @@
 #include <limits.h>
 #include <string.h>
 
-/* The half that has all sequences and heads. */
+/* The half of a draft that is present: each has all sequences and heads. */
 static const struct fpa_launch *any_half(const fpa_draft_launch *draft)
 {
     return draft->queries ? draft->queries : draft->keys;
 }
 
-/* Blocks that share a head: as many as a token beside a state that is only read would take. */
+/* Blocks that share a head: as many as for decoding one token with a state that is only read. */
 static int64_t count_slices(const struct fpa_cuda_module *cuda, const struct fpa_launch *any)
 {
     const fpa_call_size size = {.form = FORM_RECURRENT,
@@ -33,7 +34,7 @@ static int64_t count_outputs(const fpa_draft_launch *draft)
     return q ? q->batch * q->query_heads * q->length : 0;
 }
 
-/* Parts of o, when blocks share a head. */
+/* Room for parts of o, if blocks share a head. */
 size_t cuda_draft_workspace(const fpa_module *module, const fpa_draft_launch *draft)
 {
     const struct fpa_cuda_module *cuda = module->handle;
@@ -72,7 +73,7 @@ static void fill_call(const struct fpa_cuda_module *cuda, const fpa_draft_launch
     memset(call, 0, sizeof *call);
     cuda_fill_call(any, call);
     call->length = draft->queries ? any->length : 0;
-    call->longest = 1; /* no state runs from token to token */
+    call->longest = 1; /* no running state between tokens */
     call->slices = count_slices(cuda, any);
     call->share = cuda_slice_features(&cuda->geometry, call->slices);
     call->group = draft->queries ? any->query_heads / any->heads : 0;

@@ -5,7 +5,7 @@
 
 #include "module.h"
 
-/* An fpa_module's; module->handle is a struct fpa_cuda_module, whose context is current. */
+/* The functions of fpa_module of these names; module->handle is a struct fpa_cuda_module, whose context is current. */
 size_t cuda_draft_workspace(const fpa_module *module, const fpa_draft_launch *draft);
 fpa_status cuda_draft(const fpa_module *module, const fpa_draft_launch *draft, void *stream,
                       fpa_error *error);

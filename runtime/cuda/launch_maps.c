@@ -1,3 +1,4 @@
+/* launch_maps: tensor maps of a call's operands, for boxes of 64 numbers and 64 tokens. */
 #include "launch_maps.h"
 
 #include <limits.h>
@@ -6,11 +7,12 @@
 #include <string.h>
 
 enum {
-    RANK = 4,          /* numbers, heads, tokens, batch */
-    SEQUENCE_RANK = 5, /* numbers, heads, tokens of a sequence, its end, what undoes both */
-    BOX = 64,          /* numbers, and tokens, that a copy fetches */
-    ROWS = 16,         /* tokens that one stores: a warp's */
-    ALIGN = 16,        /* bytes, of addresses and strides */
+    RANK = 4, /* numbers, heads, tokens, batch */
+    SEQUENCE_RANK =
+        5,      /* numbers, heads, tokens of a sequence, its end, and the dimension that wraps the address */
+    BOX = 64,   /* numbers, and tokens, of a box */
+    ROWS = 16,  /* tokens of a box that is stored: a warp's */
+    ALIGN = 16, /* bytes, of addresses and strides */
 };
 
 static const long long longest_stride = 1ll << 40; /* bytes, exclusive */
@@ -20,12 +22,12 @@ typedef struct tensor {
     const void *base;
     const long long *stride; /* batch, token, head; elements */
     long long width, heads, tokens, batch;
-    /* numbers of a token that a copy fetches; 0: BOX. What lies behind them in a row of 128 bytes stays as it is */
+    /* numbers of a token in a box; 0: BOX. The rest of a row of 128 bytes is unchanged */
     unsigned box;
-    bool dense; /* a row in shared memory is no longer than the box's, of 16 or 32 numbers */
+    bool dense; /* rows in shared memory are as long as the box's, 16 or 32 numbers */
 } tensor;
 
-/* A dimension of one has no stride that matters: the caller's may be anything. */
+/* The stride of a dimension of size one does not matter: the caller's may be anything. */
 static long long stride_bytes(long long count, long long stride)
 {
     return count > 1 ? 2 * stride : ALIGN;
@@ -89,11 +91,11 @@ static bool fill_map(cuda_queue *q, const tensor *t, unsigned tokens, struct fpa
     return there;
 }
 
-/* A map in which a box ends where a sequence does, wherever that is. With F = 2^30 tokens of s bytes, token t of a sequence that has n
- * and ends before token e of all is token F - n + t, so that its last one is the dimension's last. Two dimensions more, of s and 2^35 - s bytes,
- * of which it has e and F, bring the address back:
+/* A map whose boxes end with a sequence, wherever that is. With F = 2^30 tokens of s bytes, token t of a sequence of n tokens that ends
+ * before token e of the batch is token F - n + t, so that the sequence's last token is the dimension's last. Two more dimensions, with
+ * strides of s and 2^35 - s bytes, at coordinates e and F, bring the address back:
  *
- *     (F - n + t) s + e s + F (2^35 - s) = (e - n + t) s + 2^65,
+ *      (F - n + t) s + e s + F (2^35 - s) = (e - n + t) s + 2^65,
  *
  * and addresses are modulo 2^64. Triton's descriptors of ragged tensors do the same. */
 static bool fill_sequence_map(cuda_queue *q, const tensor *t, unsigned tokens, struct fpa_tensor_map *map)
@@ -115,8 +117,8 @@ typedef bool (*map_filler)(cuda_queue *q, const tensor *t, unsigned tokens, stru
 
 /* ---- rows of all heads as one ----
  *
- * Heads that begin amid 16 bytes, and whose tokens are whole pieces apart: the map has one head, as wide as all, and a kernel that
- * knows of it (geometry.fused_unpadded 2; value_room, of values alone) begins its boxes at pieces. */
+ * For heads that do not begin at multiples of 16 bytes while tokens do: the map has one head, as wide as all, and kernels that support
+ * this (geometry.fused_unpadded 2; value_room, for values alone) begin their boxes at multiples of 16 bytes. */
 
 static bool join_heads(const tensor *t, tensor *joined)
 {
@@ -130,7 +132,7 @@ static bool join_heads(const tensor *t, tensor *joined)
     return joined->width <= most && can_describe(joined, strides);
 }
 
-/* Both: a kernel has queries begin as far behind a piece as keys do. */
+/* Both or neither: kernels assume that queries begin at the same offset from a multiple of 16 bytes as keys. */
 static void join_vectors(tensor *queries, tensor *keys)
 {
     tensor joined[2];
@@ -156,21 +158,20 @@ static void join_values(tensor *values)
         *values = joined;
 }
 
-/* Whose heads are described as one where they can be as nothing else. */
+/* The operands whose heads may be described as one, if they cannot be described otherwise. */
 typedef enum joining { JOINS_NOTHING, JOINS_VALUES, JOINS_ALL } joining;
 
-/* What a kernel fetches of a call's operands, and how. */
+/* The boxes that a kernel fetches of a call's operands. */
 typedef struct boxes {
     map_filler fill;
-    int vector,
-        vector_box; /* numbers of queries and keys, of which a box has so many; 0: as many as a box can */
-    bool dense;     /* of these */
+    int vector, vector_box; /* numbers of queries and keys; numbers of their boxes, 0: BOX */
+    bool dense;             /* of these */
     int value, value_box;
     unsigned tokens; /* of keys and values in a box */
     joining joins;
 } boxes;
 
-/* False: the driver describes nothing. */
+/* False: the driver cannot describe tensors. */
 static bool fill_operands(cuda_queue *q, const struct fpa_cuda_call *call, const boxes *b,
                           struct fpa_cuda_maps *maps)
 {
@@ -195,7 +196,7 @@ static bool fill_operands(cuda_queue *q, const struct fpa_cuda_call *call, const
     return true;
 }
 
-/* The tokens that there are, of whole tiles that are taken from the last one on. */
+/* The call with the actual number of tokens, if whole tiles are processed from the last one on. */
 static struct fpa_cuda_call with_tokens(const struct fpa_cuda_call *call)
 {
     struct fpa_cuda_call with = *call;
@@ -203,15 +204,15 @@ static struct fpa_cuda_call with_tokens(const struct fpa_cuda_call *call)
     return with;
 }
 
-/* Coordinates of q or k as they are given, from number given_first on. */
+/* Coordinates of q or k as given, from number given_first on. */
 static tensor given_rows(const struct fpa_cuda_geometry *g, const void *x, const long long *stride,
                          long long heads, long long tokens, long long batch)
 {
-    const void *first = x ? (const uint16_t *)x + g->given_first : NULL; /* walks have no queries */
+    const void *first = x ? (const uint16_t *)x + g->given_first : NULL; /* chunk_state has no queries */
     return (tensor){first, stride, g->given_rows, heads, tokens, batch, 0, false};
 }
 
-/* Those that lie behind packed vectors in shared memory. */
+/* Maps of the coordinates that follow packed vectors in shared memory. */
 static void fill_given(cuda_queue *q, const struct fpa_cuda_call *call, struct fpa_cuda_maps *maps)
 {
     const struct fpa_cuda_geometry *g = &q->cuda->geometry;
@@ -277,15 +278,15 @@ void cuda_fill_fused_maps(cuda_queue *q, const struct fpa_cuda_call *call, bool 
     fill_fused(q, call, fill_map, joins && q->cuda->geometry.fused_unpadded > 1, maps);
 }
 
-/* So many numbers of 16 bits before it. NULL: nothing can be there. */
+/* The address `numbers` numbers of 16 bits before base. NULL: that would be no address. */
 static const void *far_before(const void *base, long long numbers)
 {
     const uintptr_t at = (uintptr_t)base, before = 2 * (uintptr_t)numbers;
     return numbers >= 0 && before < at ? (const void *)(at - before) : NULL;
 }
 
-/* Entry e of the maps' batch are as many tokens as the longest sequence has, up to token e of all: a sequence that ends there has the last of them. Boxes of
- * it end where it does, and begin where it does or later, so that what lies before a tensor is in no box. */
+/* Entry e of the maps' batch is the `longest` tokens before token e of all, so that a sequence that ends there has the last of them. Its
+ * boxes end where it does and begin at its begin or later, so that no box reads what is before a tensor. */
 void cuda_fill_ended_maps(cuda_queue *q, const struct fpa_cuda_call *call, struct fpa_cuda_maps *maps)
 {
     struct fpa_cuda_call ended = *call;

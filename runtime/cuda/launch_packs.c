@@ -3,9 +3,9 @@
 
 #include "base/round.h"
 
-/* Blocks of one head each, at most so many: all heads' rows of a token are read at nearly the same time then, so that what two of them share
- * of 64 bytes of memory is read once. Where that leaves too many multiprocessors without a block, or each has to wait for matrices that are not kept,
- * blocks share the heads. */
+/* The largest multiple of `heads` up to `blocks`, so that each block has one head and all heads' rows of a token are read at nearly the
+ * same time: 64 bytes of memory that two heads share are then read once. If that left too many multiprocessors idle, or if blocks wait
+ * for chunks of matrices anyway, `blocks`. */
 static int64_t blocks_of_heads(const struct fpa_cuda_geometry *g, int64_t blocks, int64_t heads)
 {
     const int64_t whole = blocks / heads * heads;
@@ -18,7 +18,7 @@ int64_t cuda_panel_tiles(const struct fpa_cuda_geometry *g, const struct fpa_lau
                               : divide_up(launch->length, g->pack_tokens);
 }
 
-/* Of portable kernels a block each. */
+/* Portable kernels: a block for each tile. */
 static int64_t count_panels(const cuda_queue *q)
 {
     const struct fpa_launch *launch = q->launch;
@@ -26,7 +26,7 @@ static int64_t count_panels(const cuda_queue *q)
            cuda_panel_tiles(&q->cuda->geometry, launch);
 }
 
-/* Blocks that pack: as many as run at a time, which share all tiles evenly. */
+/* Blocks of pack_rows by warpgroups: as many as run at a time, which share all tiles evenly. */
 static int64_t count_packs(const cuda_queue *q)
 {
     const struct fpa_launch *launch = q->launch;
@@ -42,7 +42,7 @@ static int64_t count_packs(const cuda_queue *q)
 void cuda_take_packed(const cuda_queue *q, struct fpa_cuda_call *call, void *vectors, bool queries)
 {
     call->vectors[queries] = vectors;
-    if (q->cuda->geometry.panel_keys) /* tiles, for kernels that know where */
+    if (q->cuda->geometry.panel_keys) /* tiles, which kernels find by tiles_of() */
         return;
     long long *stride = queries ? call->q_stride : call->k_stride;
     *(queries ? &call->q : &call->k) = vectors;
@@ -56,7 +56,7 @@ void cuda_launch_packs(cuda_queue *q, cuda_sizes *s)
     const struct fpa_cuda_geometry *g = &q->cuda->geometry;
     struct fpa_cuda_call splits = s->call;
     splits.splits_matrices = true;
-    if (s->call.pack_matrices) /* in two parts, where blocks fetch chunks of them by turns */
+    if (s->call.pack_matrices) /* splits matrices in two parts first, for blocks that fetch chunks of them */
         cuda_launch(q, CUDA_PACK_ROWS, (int64_t)g->pack_chunks * (g->pack_per_head ? splits.heads : 1), NULL,
                     &splits);
     s->call.vectors[0] = s->keys;

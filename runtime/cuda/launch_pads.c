@@ -1,3 +1,4 @@
+/* launch_pads: launches of lift_rows and pad_rows. */
 #include "launch_pads.h"
 
 #include "base/round.h"
@@ -7,7 +8,7 @@ cuda_pads count_pads(const struct fpa_cuda_geometry *g, const struct fpa_launch 
                      cuda_mechanism mechanism)
 {
     const cuda_padding padding = cuda_padding_of(g, mechanism);
-    /* NAME_fused_chunk has what the boxes of NAME_cluster_scan do not fetch */
+    /* NAME_fused_chunk replaces NAME_cluster_scan if boxes cannot be fetched, and may need padding */
     const cuda_mechanism last = mechanism == MECHANISM_CLUSTER_SCAN ? MECHANISM_FUSED_CHUNK : mechanism;
     if (cuda_maps_in_place(g, mechanism) && cuda_maps_in_place(g, last))
         return (cuda_pads){0, 0, 0};
@@ -17,7 +18,7 @@ cuda_pads count_pads(const struct fpa_cuda_geometry *g, const struct fpa_launch 
                        keys * padding.value};
 }
 
-/* The most numbers by which rows of a head begin behind a multiple of 16 bytes. */
+/* The largest number of elements by which a head's rows of values begin after a multiple of 16 bytes. */
 static int most_lean(const struct fpa_cuda_call *call)
 {
     int most = 0;
@@ -28,7 +29,7 @@ static int most_lean(const struct fpa_cuda_call *call)
     return most;
 }
 
-/* Keys that are packed or padded can be described. */
+/* Whether keys can be described; packed or padded ones can. */
 static bool describes_keys(const struct fpa_cuda_geometry *g, const struct fpa_cuda_call *call)
 {
     return call->padded_keys || g->kernel[CUDA_PACK_ROWS].threads ||
@@ -45,17 +46,17 @@ bool cuda_values_lean(const struct fpa_cuda_module *cuda, const struct fpa_cuda_
                          call->batch);
 }
 
-/* An operand, and the room for its padded rows: NULL, where they are not wanted. */
+/* An operand, and the room for its padded rows (NULL: not wanted). */
 typedef struct operand {
     const void **base;
     long long *stride;
     void **padded;
     long long heads, length;
     int width;      /* padded */
-    bool by_tokens; /* a sequence's place on the batch's axis is its first token */
+    bool by_tokens; /* packed batch: a sequence's place on the batch axis is its first token */
 } operand;
 
-/* Pieces of its padded rows; 0: it stays as it is. */
+/* Pieces of its padded rows; 0: it needs no padding. */
 static int64_t count_pieces(const struct fpa_cuda_geometry *g, const struct fpa_cuda_call *call,
                             const operand *x)
 {
@@ -68,7 +69,7 @@ static int64_t count_pieces(const struct fpa_cuda_geometry *g, const struct fpa_
     return call->batch * x->length * x->heads * (x->width * g->element / 16);
 }
 
-/* [B][length][heads][padded width]. */
+/* Replaces the operand by its padded rows, [B][length][heads][padded width]. */
 static void replace(const operand *x)
 {
     if (!*x->padded)
@@ -82,7 +83,7 @@ static void replace(const operand *x)
 static void launch_lift(cuda_queue *q, struct fpa_cuda_call *call, const operand list[2])
 {
     const struct fpa_cuda_module *cuda = q->cuda;
-    /* whatever the form: tokens and heads count */
+    /* the form does not matter: only tokens and heads count */
     const fpa_call_size size = {.batch = call->batch,
                                 .length = call->length,
                                 .query_heads = call->query_heads,
@@ -94,7 +95,7 @@ static void launch_lift(cuda_queue *q, struct fpa_cuda_call *call, const operand
         replace(&list[i]);
 }
 
-/* Those from number `first` on. */
+/* Pads the operands from number `first` on. */
 static void launch_padding(cuda_queue *q, struct fpa_cuda_call *call, const operand list[3], int first)
 {
     const struct fpa_cuda_geometry *g = &q->cuda->geometry;

@@ -1,5 +1,5 @@
-/* launch_pads: operands that kernels take from the workspace: coordinates, rows that the copy engine can fetch, values of
- * masked keys as zeros. */
+/* launch_pads: operands in the workspace in place of those given: coordinates of a lift, padded rows for the copy engine, values with
+ * zeros for masked keys. */
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_PADS_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_PADS_H
 
@@ -7,7 +7,7 @@
 #include "sizes.h"
 #include "grid.h"
 
-/* Their parts of the workspace: elements, NULL what is not wanted. */
+/* Elements of the workspace for each operand; 0: not wanted. */
 typedef struct cuda_pads {
     int64_t queries, keys, values;
 } cuda_pads;
@@ -15,14 +15,14 @@ typedef struct cuda_pads {
 cuda_pads count_pads(const struct fpa_cuda_geometry *geometry, const struct fpa_launch *launch,
                      cuda_mechanism mechanism);
 
-/* Whether kernels of the split schedule fetch the call's values as they are, though their rows begin amid 16 bytes: all of a head's equally
- * far behind one, and sums have columns for that (geometry.value_room). A state that is given, or left, has columns of its own, and so have
- * sums that gradients are made of. */
+/* Whether kernels of the split schedule can fetch the call's values as given although heads' rows begin inside pieces of 16 bytes: all
+ * rows of a head have the same offset, and sums have columns for it (geometry.value_room). Not for calls with states, whose columns do
+ * not have this offset, nor for sums from which gradients are computed. */
 bool cuda_values_lean(const struct fpa_cuda_module *cuda, const struct fpa_cuda_call *call);
 
-/* q, k and v that the call has room for: coordinates by NAME_lift_rows; by NAME_pad_rows rows whose widths are no whole
- * pieces of 16 bytes, unless their strides are multiples of 16 bytes all the same, and values where keys may be masked.
- * They are in the call's place of q, k and v from then on. values_lean: such values stay as they are. */
+/* Launches preparation of those of q, k and v that the call has room for: coordinates by NAME_lift_rows; padded rows by NAME_pad_rows, if
+ * widths are no multiples of 16 bytes and strides are not either; values if keys may be masked. The call then has them as q, k and v.
+ * values_lean: values need no padding. */
 void launch_pads(cuda_queue *q, struct fpa_cuda_call *call, bool values_lean);
 
 #endif

@@ -1,3 +1,5 @@
+/* launch_passes: gradients as forward passes of other heads: d_q in forward order, d_k and d_v in reverse order of tokens, gradients of
+ * log-gates from numbers that both have stored. */
 #include "launch_passes.h"
 
 #include <string.h>
@@ -14,9 +16,9 @@ size_t cuda_passes_workspace(const fpa_module *module, int form, const struct fp
     return passes_prepare(&p, module, form, launch);
 }
 
-/* ---- forth ---- */
+/* ---- the pass for d_q, in forward order ---- */
 
-/* d_q, or where nobody wants it as it is found, room for it. */
+/* d_q, or room for the pass's result, if d_q is not wanted or is computed from it. */
 static pass_tensor query_gradient(const passes *p)
 {
     const struct fpa_backward_launch *a = p->launch;
@@ -30,7 +32,7 @@ static void scatter_queries(passes *p)
         pass_scatter(p, TO_QUERIES);
 }
 
-/* d_q: queries are [q, g, h], keys [k, v, 1], values k. */
+/* The pass for d_q: its queries are [q, g, h], its keys [k, v, 1], its values k. */
 static void launch_queries(passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -56,7 +58,7 @@ static void launch_queries(passes *p)
     scatter_queries(p);
 }
 
-/* A pass of values that leaves its outputs, times other rows. */
+/* A pass of values that also stores the dot products of its outputs with other rows. */
 static void forward_values(passes *p, const struct fpa_launch *f, const pass_tensor *with, float *dots,
                            const void **states)
 {
@@ -65,7 +67,7 @@ static void forward_values(passes *p, const struct fpa_launch *f, const pass_ten
     cuda_forward_dots(p->queue, p->module->passes[PASS_VALUES], p->form, f, NULL, &leaves, states);
 }
 
-/* What queries read, times its gradient: values are [v, 1], dots are with [g, h]. */
+/* Query sums for gradients of log-gates: values are [v, 1], outputs are multiplied by [g, h]. */
 static void launch_reads(passes *p)
 {
     const int values = p->cuda->geometry.pass_values;
@@ -77,7 +79,7 @@ static void launch_reads(passes *p)
     forward_values(p, &pass, &with, p->read_dots, &p->states);
 }
 
-/* walked: the pass of values has left states in the launch's workspace. sums: of scores and values; NULL: not wanted. */
+/* A contraction. walked: the pass of values has left states in the launch's workspace. sums: of scores times values; NULL: not wanted. */
 static void contract(const passes *p, const struct fpa_launch *pass, const pass_tensor *rows, bool walked,
                      float *dots, const pass_tensor *sums, const void **states)
 {
@@ -91,7 +93,7 @@ static void contract(const passes *p, const struct fpa_launch *pass, const pass_
     cuda_contract(p->queue, p->module->passes[PASS_VALUES], p->form, pass, &c, states);
 }
 
-/* d_q, of the pass of values' operands; what queries read, times its gradient. */
+/* d_q by a contraction with the operands of the pass of values; and query sums for gradients of log-gates. */
 static void contract_queries(passes *p)
 {
     const struct fpa_backward_launch *a = p->launch;
@@ -99,7 +101,7 @@ static void contract_queries(passes *p)
     const pass_tensor q = pass_query_vectors(p), k = pass_key_vectors(p), v = pass_key_values(p),
                       rows = pass_query_values(p);
     struct fpa_launch pass = pass_launch_of_rows(p, &q, &k, &v, &o);
-    if (a->d_log_gate) { /* states stay there */
+    if (a->d_log_gate) { /* states are kept there */
         pass.workspace = p->reads;
         pass.workspace_size = p->room.reads;
     }
@@ -125,7 +127,7 @@ static void launch_forth(passes *p)
         launch_queries(p);
 }
 
-/* ---- back ---- */
+/* ---- the passes for d_k and d_v, in reverse order of tokens ---- */
 
 /* Whether the kernels can process operands as given in reverse order of tokens. */
 static bool reverses(const passes *p, fpa_pass pass)
@@ -144,7 +146,7 @@ static void forward_plain(passes *p, fpa_pass pass)
     pass_forward_reversed(p, pass, &launch, &with);
 }
 
-/* d_k. */
+/* The pass for d_k. */
 static void launch_keys(passes *p)
 {
     const pass_tensor with = pass_key_rows(p, 0);
@@ -158,7 +160,7 @@ static void launch_keys(passes *p)
         pass_scatter(p, TO_KEYS);
 }
 
-/* d_v of rows as they lie, by kernels of chunks. */
+/* The pass for d_v by kernels of the split schedule, which process forward rows in reverse order themselves. */
 static void forward_turned(passes *p, const struct fpa_launch *f)
 {
     const cuda_dots turned = {.reversed = p->behind};
@@ -166,7 +168,7 @@ static void forward_turned(passes *p, const struct fpa_launch *f)
                       &p->reversed_states);
 }
 
-/* d_v; with a gate dots are with [v, 1]. */
+/* The pass for d_v; with a gate, its outputs are also multiplied by [v, 1]. */
 static void launch_values(passes *p)
 {
     const pass_tensor with = pass_key_rows(p, p->cuda->geometry.pass_values);
@@ -184,7 +186,7 @@ static void launch_values(passes *p)
         pass_scatter(p, TO_VALUES);
 }
 
-/* Whether kernels take rows that were gathered from the first token on from the last one on. */
+/* Whether kernels can process rows gathered in forward order from the last one on. */
 static bool turns(passes *p, fpa_pass pass)
 {
     const fpa_module *module = p->module->passes[pass];
@@ -197,8 +199,8 @@ static bool turns(passes *p, fpa_pass pass)
            cuda_reversed_workspace(module, &f) <= p->room.forward;
 }
 
-/* Whether all results of passes of bf16 leave as an f16 head's gradients are: by the kernel that can, of rows gathered once, in both orders. Whichever of them
- * are wanted: those have room. */
+/* Whether passes of bf16 can store all results as an f16 head's gradients: by the kernel that narrows them, from rows gathered once, in
+ * both orders. For those gradients that are wanted. */
 static bool can_narrow(passes *p)
 {
     fpa_candidate found;
@@ -212,7 +214,8 @@ static bool can_narrow(passes *p)
     return p->form == FORM_CHUNKED && passes_find(p, PASS_ROWS, &f, &found);
 }
 
-/* Rows for a pass from the last token on: those of the pass forth, if its kernels take these so, else in that order. *gathered: which are there. */
+/* Gathers rows for a reversed pass: those of the forward pass, if its kernels reverse the order, else in reverse order. *gathered:
+ * whether the latter are there. */
 static void gather_back(passes *p, fpa_pass pass, bool *gathered)
 {
     if (*gathered)
@@ -225,7 +228,7 @@ static void gather_back(passes *p, fpa_pass pass, bool *gathered)
         pass_gather(p, false, false);
 }
 
-/* From the last token on. */
+/* A pass in reverse order of tokens. */
 static void launch_reversed(passes *p, fpa_pass pass, bool *gathered)
 {
     if (reverses(p, pass)) {
@@ -242,14 +245,14 @@ static void launch_reversed(passes *p, fpa_pass pass, bool *gathered)
         launch_values(p);
 }
 
-/* Whether d_v is found beside d_k, of whose pairs' dots scores are: in each call that wants it, so that its bits are the same. */
+/* Whether d_v is computed beside d_k, from the same pairs; the same in each call that wants d_v, so that its bits are too. */
 static bool contracts_values(const passes *p)
 {
     return p->launch->d_v && pass_is_direct(p) &&
            cuda_contracts_values(p->module->passes[PASS_VALUES], p->form);
 }
 
-/* d_k, of the operands of d_v, and what keys give. */
+/* d_k by a contraction with the operands of d_v; and key sums for gradients of log-gates. */
 static void contract_keys(passes *p)
 {
     const struct fpa_backward_launch *a = p->launch;
@@ -268,8 +271,8 @@ static void contract_keys(passes *p)
         pass_scatter(p, TO_KEYS);
 }
 
-/* Prepares rows in reverse order of tokens: gathers them so, or, if kernels reverse the order of tiles themselves
- * (turns), has the forward rows. */
+/* Prepares rows for reversed contractions: gathers them in reverse order or, if kernels reverse the order of tiles themselves (turns), in
+ * forward order. */
 static void gather_turned(passes *p)
 {
     p->behind = p->turns ? p->launch->forward.length : 0;
@@ -286,7 +289,7 @@ static void gather_turned(passes *p)
 static void contract_back(passes *p)
 {
     const bool keys = p->launch->d_k || p->launch->d_log_gate, values = p->launch->d_v;
-    p->given = p->given && p->turns; /* others are copied in their order */
+    p->given = p->given && p->turns; /* else they are copied in reverse order */
     p->given_values = p->given_values && p->turns;
     if (keys || values)
         gather_turned(p);
@@ -310,7 +313,7 @@ static void launch_back(passes *p)
         launch_reversed(p, PASS_VALUES, &gathered);
 }
 
-/* ---- gates, from what passes forth and back have left (p->dots) ---- */
+/* ---- gradients of log-gates, from the numbers that passes have stored (p->dots) ---- */
 
 static void launch_gates(passes *p)
 {
@@ -332,9 +335,9 @@ static void launch_gates(passes *p)
     pass_launch(p, CUDA_BACKWARD_PASS_GATES, back->sequences / p->group * p->chunks);
 }
 
-/* ---- all of them ---- */
+/* ---- all passes of a call ---- */
 
-/* Rows by matrices of these sequences, which are in the place of q and k then, and their gradients. */
+/* Computes made rows of these sequences, which then replace q and k, and their gradients. */
 static void project(passes *p)
 {
     p->back.first_sequence = p->these.first / p->group; /* of keys */
@@ -343,7 +346,7 @@ static void project(passes *p)
     made_give(&p->call, &p->back, &p->of_rows);
 }
 
-/* Operands of contractions as they are given. */
+/* Whether contractions read operands as given. */
 static void find_given(passes *p)
 {
     p->turns = passes_turn(p, p->these);

@@ -1,3 +1,4 @@
+/* launch_passes_operands: the operands of passes: tensors as given, or rows of the workspace. */
 #include "launch_passes_operands.h"
 
 #include <string.h>
@@ -8,7 +9,7 @@
 
 enum { ELEMENT = 2 };
 
-/* Numbers of rows of the workspace, as they were gathered last, from a column on. */
+/* Rows of the workspace in the layout of the last gather, from a column on. */
 static pass_tensor rows_of(const passes *p, void *rows, int width, int column)
 {
     const int64_t length = p->back.pass_length;
@@ -43,7 +44,7 @@ struct fpa_launch pass_launch_of(const passes *p, const pass_tensor *q, const pa
     return f;
 }
 
-/* Log-gates of sequences as they are given. */
+/* Sets log-gates as given. */
 void pass_set_gates(const passes *p, struct fpa_launch *pass)
 {
     const struct fpa_launch *f = &p->launch->forward;
@@ -59,7 +60,7 @@ void pass_set_gates(const passes *p, struct fpa_launch *pass)
     memcpy(pass->gate_stride, stride, sizeof pass->gate_stride);
 }
 
-/* The same of rows that were gathered, as many as these are, with their gates. */
+/* The same for gathered rows, of their number, with gathered log-gates. */
 struct fpa_launch pass_launch_of_rows(const passes *p, const pass_tensor *q, const pass_tensor *k,
                                       const pass_tensor *v, const pass_tensor *o)
 {
@@ -80,7 +81,7 @@ struct fpa_launch pass_launch_of_rows(const passes *p, const pass_tensor *q, con
     return f;
 }
 
-/* Whether results are others than gradients, d_q too: of product rows, or of bf16 where these are of f16. */
+/* Whether results must be converted to gradients, also for d_q: gradients of product rows, or bf16 in an f16 head. */
 bool pass_scatters(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -95,7 +96,7 @@ static bool describes_all(const passes *p)
            pass_describes(p, f->v, f->v_stride) && pass_describes(p, a->d_o, a->d_o_stride);
 }
 
-/* Of operands as they are given. Where f' is constant and nothing is divided, rows are d_o and v. */
+/* Whether a pass reads operands as given. If f' is constant and nothing is divided, its rows are d_o and v. */
 bool pass_is_plain(const passes *p, fpa_pass pass)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -106,7 +107,7 @@ bool pass_is_plain(const passes *p, fpa_pass pass)
                         : pass == PASS_VALUES || g->pass_input;
 }
 
-/* Whether d_q takes d_o and v as they are given, log-gates too: rows of a line have no other number. */
+/* Whether the pass for d_q reads d_o, v and log-gates as given: for a linear head its rows have no other numbers. */
 bool pass_has_plain_values(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -120,34 +121,34 @@ bool pass_has_plain_values(const passes *p)
                                  pass_describes(p, p->launch->d_o, p->launch->d_o_stride));
 }
 
-/* And q and k, which gathered ones have weights beside. */
+/* Whether it also reads q and k as given: not if they have weights. */
 bool pass_is_plain_forth(const passes *p)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     return pass_has_plain_values(p) ? !g->pass_weighted : pass_is_plain(p, PASS_ROWS);
 }
 
-/* Whether results from the last token on are a key's gradients as they are: none is of a row of zeros before it. */
+/* Whether results of a reversed pass are the gradients of keys: none is of a row of zeros before the last token. */
 bool pass_is_direct(const passes *p)
 {
     return !pass_scatters(p) && p->group == 1 && p->back.pass_length == p->launch->forward.length;
 }
 
-/* Values of product rows are as they were given. */
+/* The same for gradients of values, which are given even with product rows. */
 static bool values_are_direct(const passes *p)
 {
     return !(p->cuda->geometry.pass_widened && !p->narrows) && p->group == 1 &&
            p->back.pass_length == p->launch->forward.length;
 }
 
-/* Only rows with other factors close up where values are not gathered. */
+/* Numbers of a gathered row: only rows with other factors leave no room for values that are not gathered. */
 static int row_width(const passes *p)
 {
     const bool vectors = p->cuda->geometry.pass_kept && p->given_values;
     return pass_row_width(p, vectors ? GATHERS_VECTORS : GATHERS_ALL);
 }
 
-/* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
+/* Rows of queries, or of keys, from a column on: operands of dots and values of a pass. */
 pass_tensor pass_query_rows(const passes *p, int column)
 {
     return rows_of(p, p->back.pass_queries, row_width(p), column);
@@ -189,7 +190,7 @@ pass_tensor pass_key_values(const passes *p)
                            : pass_key_rows(p, p->cuda->geometry.pass_values);
 }
 
-/* The same tensor from its last token on. */
+/* The same tensor in reverse order of tokens. */
 pass_tensor pass_turned(const passes *p, pass_tensor t)
 {
     t.at += (p->launch->forward.length - 1) * t.stride[1] * ELEMENT;
@@ -197,7 +198,7 @@ pass_tensor pass_turned(const passes *p, pass_tensor t)
     return t;
 }
 
-/* d_k or d_v of plain operands. */
+/* The launch for d_k or d_v from operands as given. */
 struct fpa_launch pass_launch_of_given(const passes *p, fpa_pass pass)
 {
     const struct fpa_backward_launch *a = p->launch;
@@ -215,7 +216,7 @@ struct fpa_launch pass_launch_of_given(const passes *p, fpa_pass pass)
     return launch;
 }
 
-/* Whether a pass leaves a gradient as it is: by kernels whose results threads store, without weights and without columns that it has not. */
+/* Whether a pass stores a gradient directly: by kernels whose results threads store, without weights and additional columns. */
 bool pass_leaves_directly(const passes *p, fpa_pass pass)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -226,7 +227,8 @@ bool pass_leaves_directly(const passes *p, fpa_pass pass)
     return own && (pass == PASS_ROWS ? pass_is_direct(p) : values_are_direct(p));
 }
 
-/* Of gathered rows. d_k: queries are [k, v, 1], keys [q, g, h], values q. d_v: queries k, keys q, values g; with a gate [g, h]. */
+/* The launch for d_k or d_v from gathered rows. d_k: queries are [k, v, 1], keys [q, g, h], values q. d_v: queries are k, keys q, values
+ * g, or [g, h] with a gate. */
 struct fpa_launch pass_launch_back(const passes *p, fpa_pass pass)
 {
     const struct fpa_backward_launch *a = p->launch;
@@ -245,7 +247,7 @@ struct fpa_launch pass_launch_back(const passes *p, fpa_pass pass)
     return pass_launch_of_rows(p, &q, &k, &v, &o);
 }
 
-/* Whether an operand's rows of all heads of these sequences are described as one. */
+/* Whether a map of the copy engine can describe an operand's rows of all heads as one tensor. */
 static bool joins(const passes *p, const pass_tensor *t)
 {
     const long long stride[3] = {t->stride[0], t->stride[1], t->stride[2]};
@@ -260,6 +262,6 @@ void pass_find_leaning(passes *p, bool given)
                       k = pass_given(p, f->heads, f->k, f->k_stride);
     const bool of_queries = joins(p, &q), of_keys = joins(p, &k);
     p->apart = !given || of_queries != of_keys ||
-               (of_keys && (q.stride[2] - k.stride[2]) % 8); /* numbers of a piece of 16 bytes */
+               (of_keys && (q.stride[2] - k.stride[2]) % 8); /* numbers in 16 bytes */
     p->value_stride = of_keys && !p->apart ? k.stride[2] : 0;
 }

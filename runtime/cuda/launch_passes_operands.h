@@ -1,56 +1,60 @@
-/* launch_passes_operands: operands and results of passes, as they are given or as they were gathered last, and which are which. */
+/* launch_passes_operands: the operands and results of passes: tensors as given, or rows of the workspace as last gathered. */
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_PASSES_OPERANDS_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_PASSES_OPERANDS_H
 
 #include "launch_passes_sizes.h"
 
-/* An operand or the result of a pass. */
+/* An operand or the result of a pass, of 16-bit numbers. */
 typedef struct pass_tensor {
     char *at;
     int64_t stride[3]; /* batch, token, head */
 } pass_tensor;
 
+/* A tensor of the call, from the first sequence in flight on. base NULL: none. */
 pass_tensor pass_given(const passes *p, int64_t heads, const void *base, const int64_t stride[3]);
+/* A launch over all tokens of the sequences in flight, without log-gates. */
 struct fpa_launch pass_launch_of(const passes *p, const pass_tensor *q, const pass_tensor *k,
                                  const pass_tensor *v, const pass_tensor *o);
-/* The same of rows that were gathered, as many as these are, with their gates. */
+/* The same for gathered rows: over as many tokens as were gathered, with gathered log-gates. */
 struct fpa_launch pass_launch_of_rows(const passes *p, const pass_tensor *q, const pass_tensor *k,
                                       const pass_tensor *v, const pass_tensor *o);
-/* Of operands as they are given. Where f' is constant and nothing is divided, rows are d_o and v. */
+/* Whether a pass reads operands as given. If f' is constant and nothing is divided, its rows are d_o and v. */
 bool pass_is_plain(const passes *p, fpa_pass pass);
-/* Whether d_q takes d_o and v as they are given, log-gates too: rows of a line have no other number. */
+/* Whether the pass for d_q reads d_o, v and log-gates as given: for a linear head its rows have no other numbers. */
 bool pass_has_plain_values(const passes *p);
-/* And q and k, which gathered ones have weights beside. */
+/* Whether it also reads q and k as given, which it does not if they have weights. */
 bool pass_is_plain_forth(const passes *p);
-/* Whether results from the last token on are a key's gradients as they are. */
+/* Whether the results of a reversed pass are the gradients of keys. */
 bool pass_is_direct(const passes *p);
 
-/* Whether results are others than gradients, d_q too: of product rows, or of bf16 where these are of f16. */
+/* Whether results must be converted to gradients, also for d_q: gradients of product rows, or bf16 in an f16 head. */
 bool pass_scatters(const passes *p);
-/* Numbers of the rows of queries, or of keys, that the dots and values of a pass have. */
+/* Gathered rows of queries, or of keys, from a column on: operands of dots and values of a pass. */
 pass_tensor pass_query_rows(const passes *p, int column);
 pass_tensor pass_key_rows(const passes *p, int column);
+/* Rows of the workspace for a result of `width` numbers, padded to a multiple of 8. */
 pass_tensor pass_result_rows(const passes *p, int width);
-/* Vectors, and values or rows g, of a contraction and what comes before it: as they are given (p->given, p->given_values) or were gathered. */
+/* Operands of a contraction and of the pass of values before it: vectors, values, and rows g. As given (p->given, p->given_values), else
+ * as gathered. */
 pass_tensor pass_query_vectors(const passes *p);
 pass_tensor pass_key_vectors(const passes *p);
 pass_tensor pass_query_values(const passes *p);
 pass_tensor pass_key_values(const passes *p);
-/* Log-gates of sequences as they are given. */
+/* Sets a launch's log-gates as given. */
 void pass_set_gates(const passes *p, struct fpa_launch *pass);
-/* The same tensor from its last token on. */
+/* The same tensor in reverse order of tokens. */
 pass_tensor pass_turned(const passes *p, pass_tensor t);
-/* d_k or d_v of plain operands. */
+/* The launch for d_k or d_v from operands as given. */
 struct fpa_launch pass_launch_of_given(const passes *p, fpa_pass pass);
-/* Whether a pass back leaves a gradient as it is; d_k or d_v of rows as they were gathered. */
+/* Whether a reversed pass stores a gradient directly, without a scatter. */
 bool pass_leaves_directly(const passes *p, fpa_pass pass);
+/* The launch for d_k or d_v from gathered rows. */
 struct fpa_launch pass_launch_back(const passes *p, fpa_pass pass);
 
-/* Finds whether the states that the two passes of rows store, in forward and in reverse order of tokens, have their columns
- * at the same places, as state_product needs it, if the copy engine's maps describe the rows of all heads as one: both
- * passes then read operands as given, which must begin equally far behind a multiple of 16 bytes
- * (templates/hopper/fused_rows_lean.cu.in). Values are k in the forward pass and q in the other; vectors are d_o and v in
- * both. given: the pass in reverse order reads operands as given. */
+/* Finds whether the states that the two passes of rows store, in forward and in reverse order of tokens, have their columns in the same
+ * order, as state_product requires, if the copy engine's maps describe the rows of all heads as one. Both passes then read operands as
+ * given, whose addresses must be equal modulo 16 bytes (templates/hopper/fused_rows_lean.cu.in). Values are k in the forward pass and q
+ * in the reversed one; vectors are d_o and v in both. given: the reversed pass reads operands as given. */
 void pass_find_leaning(passes *p, bool given);
 
 #endif

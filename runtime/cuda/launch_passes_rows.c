@@ -1,3 +1,5 @@
+/* launch_passes_rows: launches of passes over rows, in forward and reverse order of tokens, one for each part of the values; of kernels
+ * that gather and scatter rows; and of the products of states. */
 #include "launch_passes_rows.h"
 
 #include "base/round.h"
@@ -6,14 +8,14 @@
 
 enum { ELEMENT = 2 };
 
-/* ---- what is gathered and scattered ---- */
+/* ---- gathering and scattering ---- */
 
 void pass_launch(const passes *p, cuda_kernel kernel, int64_t blocks)
 {
     cuda_launch(p->queue, kernel, blocks, &p->back, &p->call);
 }
 
-/* Blocks for so many tokens of each sequence. */
+/* Launches a kernel whose blocks each take FPA_CUDA_PASS_TOKENS tokens of a sequence. */
 static void launch_tokens(const passes *p, cuda_kernel kernel, int64_t sequences, int64_t length)
 {
     pass_launch(p, kernel, sequences * divide_up(length, FPA_CUDA_PASS_TOKENS));
@@ -23,7 +25,7 @@ void pass_begin(passes *p)
 {
     const struct fpa_launch *f = &p->launch->forward;
     const int64_t outputs = f->batch * f->query_heads * f->length;
-    if (p->cuda->geometry.pass_numbers) /* else whoever gathers rows makes what they are divided by */
+    if (p->cuda->geometry.pass_numbers) /* otherwise the kernel that gathers rows computes 1 / n and h */
         pass_launch(p, CUDA_BACKWARD_OUTPUTS, divide_up(outputs, FPA_CUDA_BACKWARD_OUTPUTS));
     p->back.pass_weights = p->weights;
     if (p->weights)
@@ -48,7 +50,8 @@ void pass_scatter(passes *p, scattered to)
     p->back.scatters_queries = to == TO_QUERIES;
     launch_tokens(p, CUDA_BACKWARD_SCATTER, p->back.sequences / group, p->launch->forward.length);
 }
-/* ---- what passes leave ---- */
+
+/* ---- numbers and states that passes store ---- */
 
 static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots, void *kept)
 {
@@ -62,7 +65,7 @@ static cuda_dots leaves_of(const passes *p, const pass_tensor *with, float *dots
                        .apart = wanted && p->apart};
 }
 
-/* 1 / n and h of these sequences' queries, which are a pass's queries or keys. */
+/* Sets the addresses of 1 / n and h of these sequences' queries, which are the pass's queries or its keys. */
 static void set_numbers(const passes *p, int numbers_of, cuda_dots *leaves)
 {
     if (!p->cuda->geometry.pass_numbers)
@@ -78,7 +81,7 @@ static int parts_of(const passes *p, fpa_pass pass)
     return pass == PASS_ROWS ? p->cuda->geometry.pass_parts : 1;
 }
 
-/* Rows of a part: queries and keys of a pass of rows are d_o and v. */
+/* The launch for a part of the values: queries and keys of a pass of rows are d_o and v. */
 static struct fpa_launch launch_of_part(const passes *p, const struct fpa_launch *f, int part)
 {
     const size_t offset = (size_t)part * p->cuda->geometry.pass_part * ELEMENT;
@@ -88,14 +91,15 @@ static struct fpa_launch launch_of_part(const passes *p, const struct fpa_launch
     return own;
 }
 
-/* Bytes of states that a part keeps. */
+/* Bytes of the states that the launch for a part stores. */
 static size_t kept_bytes(const passes *p)
 {
     const struct fpa_cuda_module *rows = p->module->passes[PASS_ROWS]->handle;
     return (size_t)(p->back.sequences * p->chunks * rows->geometry.fused_kept) * ELEMENT;
 }
 
-/* Dots and states of parts lie one behind the other; o is a sum, of which the first part alone has h. */
+/* Sets where a part's launch stores dot products and states: after those of earlier parts. Later parts add to the first one's outputs,
+ * which alone include h. */
 static void take_part(const passes *p, const struct fpa_launch *f, int part, cuda_dots *leaves)
 {
     const struct fpa_cuda_module *rows = p->module->passes[PASS_ROWS]->handle;

@@ -1,3 +1,4 @@
+/* launch_passes_sizes: which gradients passes compute, which operands are gathered, and how calls are divided to fit the workspace. */
 #include "launch_passes_sizes.h"
 
 #include "base/round.h"
@@ -11,27 +12,27 @@ enum {
     ALIGNMENT = 256,
     ELEMENT = 2,
     NO_STATE =
-        64 /* tokens of a panel: nobody reads a state, and scores that are sums over rows have fewer products than those over features */
+        64 /* a panel's tokens: no state is read, and scores as sums over rows need fewer products than over features */
 };
 
 bool cuda_takes_passes(const fpa_module *module, int form, const struct fpa_backward_launch *launch)
 {
     const struct fpa_launch *f = &launch->forward;
     const struct fpa_cuda_module *cuda = module->handle;
-    /* of groups of query heads operands of passes are copies, which kernels of coordinates do not need */
+    /* with grouped query heads passes would read copies of their operands, NAME_backward_keys reads them as given */
     if (cuda->geometry.backward_both && f->query_heads != f->heads)
         return false;
     if (cuda->geometry.pass_parallel && form != FORM_PARALLEL)
         return false;
     if (cuda->geometry.pass_features && f->length <= NO_STATE)
         return false;
-    if (launch->d_weights && f->batch * f->length * f->query_heads == 0) /* which are zero, then */
+    if (launch->d_weights && f->batch * f->length * f->query_heads == 0) /* they are zero */
         return false;
     return (module->passes[PASS_ROWS] || cuda_contracts(module->passes[PASS_VALUES])) && !f->cu_seqlens &&
            !f->state_in && !launch->d_state_out && !launch->d_state_in;
 }
 
-/* ---- what passes gather, and what they take as it lies ---- */
+/* ---- which operands are gathered, and which are read as given ---- */
 
 bool pass_parts_are_given(const passes *p)
 {
@@ -68,7 +69,7 @@ int pass_row_width(const passes *p, pass_gathered gathered)
     return width[gathered];
 }
 
-/* Rows that matrices make lie as they are made. */
+/* Whether the copy engine can fetch vectors: q and k as given, or made rows, which are contiguous in the workspace. */
 static bool describes_vectors(const passes *p)
 {
     const struct fpa_launch *f = &p->launch->forward;
@@ -118,7 +119,7 @@ bool passes_want(const passes *p, fpa_pass pass)
     return own || (a->d_log_gate && p->dots == pass);
 }
 
-/* Whether kernels of that pass run: contractions are the other one's. */
+/* Whether kernels of that pass run; contractions belong to the pass of values. */
 static bool runs(const passes *p, fpa_pass pass)
 {
     return p->contracts ? pass == PASS_VALUES : passes_want(p, pass);
@@ -143,7 +144,7 @@ bool passes_find(const passes *p, fpa_pass pass, const struct fpa_launch *launch
            cuda_fastest_fused(&cuda->geometry, &cuda->room, &size, found);
 }
 
-/* What a pass over so many tokens of such sequences needs. */
+/* Bytes of the workspace of a pass over `length` tokens of each sequence. */
 static size_t pass_bytes(const passes *p, fpa_pass pass, passes_piece these, int64_t length)
 {
     const fpa_module *module = p->module->passes[pass];
@@ -156,7 +157,7 @@ static size_t pass_bytes(const passes *p, fpa_pass pass, passes_piece these, int
     return aligned((int64_t)larger(bytes, only ? 0 : cuda_reversed_workspace(module, &sizes)), 1);
 }
 
-/* What passes forth and back need, one after the other. */
+/* Bytes of the workspace that forward and reversed passes use in turn. */
 static size_t forward_bytes(const passes *p, passes_piece these)
 {
     const int64_t length = p->launch->forward.length;
@@ -170,7 +171,7 @@ static size_t forward_bytes(const passes *p, passes_piece these)
     return most;
 }
 
-/* The last piece, which may be smaller: its sequences are cut into more segments. */
+/* The last piece, which may have fewer sequences, and so be divided into more segments. */
 static passes_piece last_piece(const passes *p)
 {
     const struct fpa_launch *f = &p->launch->forward;
@@ -180,7 +181,7 @@ static passes_piece last_piece(const passes *p)
     return passes_piece_at(p, (period - 1) / each * each);
 }
 
-/* Kernels of a block of columns leave dots of these; a contraction has all columns, and leaves those of a set of monomials. */
+/* Dot products for each token: one for each block of columns, or, of a contraction, one for each set of monomials. */
 int64_t pass_dot_blocks(const passes *p)
 {
     const struct fpa_cuda_module *cuda = p->module->passes[p->dots]->handle;
@@ -194,8 +195,8 @@ bool pass_outputs_read(const passes *p)
     return g->gate && g->pass_beside;
 }
 
-/* Bytes for gradients of gates: the pass that computes dot products with its outputs keeps its states until those
- * of the pass in reverse order are there; both leave numbers for each token, and products of states. */
+/* Counts bytes for gradients of log-gates: the pass that computes dot products with its outputs keeps its states until those of the
+ * reversed pass are stored; both store dot products for each token, and state_product the products of states. */
 static size_t count_gates(passes *p, passes_piece whole)
 {
     const struct fpa_cuda_geometry *g =
@@ -211,7 +212,8 @@ static size_t count_gates(passes *p, passes_piece whole)
         p->keeps && p->chunks > 1
             ? aligned(p->cuda->geometry.pass_parts * sequences * p->chunks * g->fused_kept, ELEMENT)
             : 0;
-    const int64_t all = p->launch->forward.batch * p->launch->forward.query_heads; /* by one launch */
+    const int64_t all =
+        p->launch->forward.batch * p->launch->forward.query_heads; /* one launch for all sequences */
     p->room.read_dots = aligned((pass_outputs_read(p) ? all : blocks * sequences) * length, sizeof(float));
     p->room.given_dots =
         aligned(blocks * sequences * (int64_t)round_up(p->reached, CUDA_TURNED), sizeof(float));
@@ -219,8 +221,8 @@ static size_t count_gates(passes *p, passes_piece whole)
     return p->room.reads + p->room.read_dots + p->room.given_dots + p->room.products + 2 * p->room.kept;
 }
 
-/* Whether nothing is gathered: the kernels of all passes can read these sequences' operands as given, in both
- * orders of tokens. For linear heads that neither divide nor weight. */
+/* Whether nothing is gathered, since the kernels of all passes can read these sequences' operands as given, in both orders of tokens.
+ * Only linear heads that neither divide nor weight. */
 static bool takes_given(const passes *p, passes_piece these)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -236,18 +238,18 @@ static bool takes_given(const passes *p, passes_piece these)
     return all;
 }
 
-/* Whether somebody leaves more, or elsewhere, than is asked for. given: no operand is gathered. */
+/* Whether some pass stores a result that is not one of the call's gradients as given. given: no operand is gathered. */
 static bool has_results(const passes *p, bool given)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
     const struct fpa_backward_launch *a = p->launch;
-    if (p->gathers == GATHERS_NOTHING) /* d_v may come beside d_k */
+    if (p->gathers == GATHERS_NOTHING) /* the contraction for d_v also computes d_k */
         return !a->d_k || (a->d_log_gate && !a->d_q);
     return given ? a->d_log_gate && !(a->d_q && a->d_k)
                  : a->d_k || a->d_v || a->d_log_gate || (a->d_q && (g->pass_formed || g->pass_widened));
 }
 
-/* Rows that may be gathered, and a result that nobody has asked for or that is scattered. */
+/* Counts bytes of gathered rows, and of a pass's result that is scattered, or that no gradient of the call takes. */
 static void count_rows(passes *p, passes_piece whole)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -259,7 +261,8 @@ static void count_rows(passes *p, passes_piece whole)
     p->room.result = results ? aligned(tokens * round_up(p->d > p->dv ? p->d : p->dv, 8), ELEMENT) : 0;
 }
 
-/* Rows that matrices make of the sequences in flight; gives what is beside these: the matrices, and parts of their gradients. */
+/* Counts bytes of made rows of the sequences in flight; returns the bytes of their other arrays: matrices, parts of the matrices'
+ * gradients, features. */
 static size_t count_made(passes *p, passes_piece whole)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -276,12 +279,13 @@ static size_t count_made(passes *p, passes_piece whole)
     return p->room.operands + p->room.parts + p->room.sums + p->room.lift_kept + p->room.features;
 }
 
-/* Where product rows are gathered once, with all that their gradients are multiplied by, who gathers them is the last one to read rows that matrices make. Of one token:
+/* Lets arrays share memory, if product rows are gathered once, with all factors of their gradients: made rows are not read after that.
+ * The memory of each token's made rows and gathered rows, over time:
  *
- *     rows of queries | the result of a pass, of queries, then of keys
- *     rows of keys    | gradients of queries' rows
- *     gathered queries, until the last pass is through | gradients of keys' rows
- *     gathered keys, until these are joined
+ *     rows of queries                          | the results of passes: of queries, then of keys
+ *     rows of keys                             | gradients of queries' rows
+ *     gathered queries, until the last pass    | gradients of keys' rows
+ *     gathered keys, until their gradients are computed
  */
 static void share_room(passes *p)
 {
@@ -319,7 +323,8 @@ bool passes_turn(const passes *p, passes_piece these)
     return p->contracts && cuda_turns(p->module->passes[PASS_VALUES], p->form, &sizes);
 }
 
-/* What all pieces spare. wanted: what is gathered, if operands lie as whoever takes them wants it. */
+/* Decides what is gathered in all pieces, and whether memory is shared. wanted: what is gathered if kernels can process operands as given
+ * in reverse order. */
 static void find_spared(passes *p, pass_gathered wanted)
 {
     const struct fpa_cuda_geometry *g = &p->cuda->geometry;
@@ -330,8 +335,8 @@ static void find_spared(passes *p, pass_gathered wanted)
     p->shares = turns && made && pass_row_width(p, p->gathers) >= g->made_width;
 }
 
-/* Of like size, and halved until there is room for one, or for those that share a key: in three pieces calls have lost
- * (docs/decisions/0142-gates-from-behind-and-room-in-time.md). */
+/* Divides the call into pieces of equal size, halved until they fit the limit, or have one sequence, or the sequences of one key head:
+ * powers of two only, since calls in three pieces were slower (docs/decisions/0142-gates-from-behind-and-room-in-time.md). */
 static size_t choose_pieces(passes *p, pass_gathered wanted)
 {
     const struct fpa_launch *f = &p->launch->forward;
@@ -349,7 +354,7 @@ static size_t choose_pieces(passes *p, pass_gathered wanted)
     }
 }
 
-/* How operands lie is known to calls alone: there is room for any. One piece spares nothing. */
+/* The workspace fits operands of any addresses and strides, which are known only when a call is made. A call of one piece gathers all. */
 static size_t choose_gathered(passes *p)
 {
     const struct fpa_launch *f = &p->launch->forward;
@@ -363,8 +368,8 @@ static size_t choose_gathered(passes *p)
     return bytes;
 }
 
-/* Chooses the chunks at whose ends sums of gates' gradients start anew: those of the states of both passes, which
- * must coincide. */
+/* Chooses the chunks at whose ends sums for gradients of log-gates start anew: those at whose ends both passes store states, which must
+ * coincide. */
 static void choose_chunks(passes *p)
 {
     const struct fpa_cuda_geometry *g =
@@ -377,7 +382,8 @@ static void choose_chunks(passes *p)
     p->reached = many ? p->chunks * p->chunk : length;
 }
 
-/* Gradients of rows are wanted for those of matrices, too. Where these are is known with each piece: until then it counts whether. */
+/* Made rows replace q and k. Gradients of matrices need those of rows; until passes_place sets the addresses of these, any pointer but
+ * NULL says that they are wanted. */
 static void take_rows(passes *p, const struct fpa_backward_launch *launch)
 {
     p->made.cuda = p->cuda;
@@ -394,17 +400,18 @@ size_t passes_prepare(passes *p, const fpa_module *module, int form, const struc
     const struct fpa_cuda_module *cuda = module->handle;
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const struct fpa_launch *f = &launch->forward;
-    *p = (passes){.module = module,
-                  .cuda = cuda,
-                  .launch = launch,
-                  /* which kernels take numbers, or parts, and lines of features are for any length */
-                  .form = g->pass_numbers || g->pass_features || g->pass_parts > 1 ? FORM_CHUNKED : form,
-                  .d = g->pass_d,
-                  .dv = g->pass_dv,
-                  .contracts = cuda_contracts(module->passes[PASS_VALUES]) &&
-                               (form == FORM_PARALLEL || !module->passes[PASS_ROWS]),
-                  .dots = g->pass_line ? PASS_ROWS : PASS_VALUES,
-                  .group = f->heads ? f->query_heads / f->heads : 1};
+    *p = (passes){
+        .module = module,
+        .cuda = cuda,
+        .launch = launch,
+        /* the passes that read two numbers for each token, parts of values, or features use the chunked form for any length */
+        .form = g->pass_numbers || g->pass_features || g->pass_parts > 1 ? FORM_CHUNKED : form,
+        .d = g->pass_d,
+        .dv = g->pass_dv,
+        .contracts = cuda_contracts(module->passes[PASS_VALUES]) &&
+                     (form == FORM_PARALLEL || !module->passes[PASS_ROWS]),
+        .dots = g->pass_line ? PASS_ROWS : PASS_VALUES,
+        .group = f->heads ? f->query_heads / f->heads : 1};
     if (g->made_width)
         take_rows(p, launch);
     choose_chunks(p);

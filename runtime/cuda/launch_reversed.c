@@ -1,3 +1,4 @@
+/* launch_reversed: forward passes in reverse order of tokens, by NAME_cluster_scan or NAME_fused_chunk. */
 #include "launch_reversed.h"
 
 #include "head/form.h"
@@ -7,13 +8,14 @@
 #include "machine/cuda_mechanism.h"
 #include "sizes.h"
 
-/* By clusters, which need no workspace, where the copy engine fetches and writes all operands; NAME_fused_chunk takes any. */
+/* Finds a candidate: clusters, which need no workspace, if the copy engine can fetch and store all operands; otherwise NAME_fused_chunk,
+ * which takes any operands. */
 static bool find(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, bool *clusters,
                  fpa_candidate *found)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     fpa_call_size size = call_size(FORM_CHUNKED, launch);
-    size.joined = false; /* NAME_sequence_scan takes no tokens from the last one on */
+    size.joined = false; /* NAME_sequence_scan has no reverse order */
     *clusters = g->cluster_reverses && cuda->driver->cuTensorMapEncodeTiled && cuda_describes(launch) &&
                 cuda_fastest_cluster_scan(g, &cuda->room, &size, found);
     if (*clusters)

@@ -1,14 +1,14 @@
-/* launch_reversed: the chunked form from the last token on, which sees itself only, by NAME_cluster_scan or NAME_fused_chunk, where no state
- * goes in or out: gradients of keys and values of operands as they are given. */
+/* launch_reversed: the chunked form in reverse order of tokens, without initial and final state: a token's output is a sum over itself
+ * and the tokens after it. For gradients of keys and values, from operands as given or as gathered in forward order. */
 #ifndef FPAC_RUNTIME_CUDA_LAUNCH_REVERSED_H
 #define FPAC_RUNTIME_CUDA_LAUNCH_REVERSED_H
 
 #include "launch.h"
 
-/* Whether a kernel can carry the call out. */
+/* Whether a kernel can compute this call. */
 bool cuda_reverses(const fpa_module *module, const struct fpa_launch *launch);
 
-/* Whether one can whatever the operands' addresses are, of a call of these sizes. */
+/* Whether a kernel can compute any call of these sizes, whatever its operands' addresses and strides are. */
 bool cuda_reverses_any(const fpa_module *module, const struct fpa_launch *sizes);
 
 enum { CUDA_TURNED = 64 };
@@ -18,8 +18,10 @@ enum { CUDA_TURNED = 64 };
  * CUDA_TURNED tokens, of which sizes->length has a whole number; rows after the last token are zero. */
 bool cuda_turns(const fpa_module *module, int form, const struct fpa_launch *sizes);
 
+/* Bytes of the workspace of cuda_forward_reversed. */
 size_t cuda_reversed_workspace(const fpa_module *module, const struct fpa_launch *launch);
-/* dots: as of cuda_forward_dots, or NULL; the last of the kept places is the first one that is left. */
+/* Launches the pass after the launches in the queue. dots: as for cuda_forward_dots, or NULL; states are stored in reverse order of
+ * chunks. */
 void cuda_forward_reversed(cuda_queue *behind, const fpa_module *module, const struct fpa_launch *launch,
                            const cuda_dots *dots);
 

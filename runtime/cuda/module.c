@@ -1,3 +1,4 @@
+/* module: loads cubins, checks their geometry, finds their kernels, and measures how many of their blocks the GPU runs at a time. */
 #include "module.h"
 #include "image.h"
 #include "launch.h"
@@ -50,7 +51,7 @@ static fpa_status load_image(struct fpa_cuda_module *cuda, const fpa_object *ima
     snprintf(what, sizeof what, "the driver, which serves CUDA %d.%d, refuses the module",
              driver->version / 1000, driver->version % 1000 / 10);
     fpa_status status = driver_fail(driver, result, cuda->name, what, error);
-    if (status == FPA_DEVICE) { /* the device is well, the bytes are not */
+    if (status == FPA_DEVICE) { /* the device works: the bytes are at fault */
         status = FPA_LOAD;
         if (error)
             error->code = status;
@@ -68,7 +69,7 @@ static fpa_status load_images(struct fpa_cuda_module *cuda, const fpa_object *ob
     return status;
 }
 
-/* Launches take numbers from it unseen, so that it must be what this version means by it. */
+/* Reads the geometry. Launches use its numbers without checks, so that it must have this version's layout. */
 static fpa_status read_geometry(struct fpa_cuda_module *cuda, fpa_error *error)
 {
     char symbol[HEAD_MAX_NAME + 16];
@@ -95,8 +96,7 @@ static fpa_status read_geometry(struct fpa_cuda_module *cuda, fpa_error *error)
     return FPA_OK;
 }
 
-/* Modules that seem to have the kernel are asked first: a question that is answered with no is a mistake to
- * tools that watch the driver. */
+/* Finds a kernel; first in the modules that seem to have it, since tools that watch the driver report each failed lookup as an error. */
 static fpa_status find_kernel(struct fpa_cuda_module *cuda, const fpa_object *images, const char *suffix,
                               CUfunction *function, fpa_error *error)
 {
@@ -114,7 +114,7 @@ static fpa_status find_kernel(struct fpa_cuda_module *cuda, const fpa_object *im
                   : FPA_OK;
 }
 
-/* The geometry tells which kernels there are. */
+/* Finds the kernels that the geometry names. */
 static fpa_status find_kernels(struct fpa_cuda_module *cuda, const fpa_object *object, fpa_error *error)
 {
     fpa_object images[FPA_CUDA_PARTS];
@@ -126,8 +126,8 @@ static fpa_status find_kernels(struct fpa_cuda_module *cuda, const fpa_object *o
     return status;
 }
 
-/* Shared memory that a launch of a kernel may ask for. A block of NAME_decode_resident, whose bytes grow with
- * its rows of the state, has variables of its own beside. */
+/* Dynamic shared memory that a launch of a kernel may request. A block of NAME_decode_resident, whose bytes grow with its rows of the
+ * state, also has up to OWN bytes of static shared memory. */
 static int most_memory(const struct fpa_cuda_module *cuda, cuda_kernel kernel)
 {
     enum { OWN = 1024 };
@@ -153,7 +153,7 @@ static fpa_status check_block(const struct fpa_cuda_module *cuda, cuda_kernel ke
     return FPA_OK;
 }
 
-/* Allow a kernel its threads and shared memory, and see how many of its blocks share a multiprocessor. */
+/* Checks a kernel's threads and shared memory, permits the latter, and finds how many of its blocks share a multiprocessor. */
 static fpa_status prepare(struct fpa_cuda_module *cuda, cuda_kernel kernel, fpa_error *error)
 {
     const fpa_driver *driver = cuda->driver;
@@ -180,9 +180,11 @@ static fpa_status prepare(struct fpa_cuda_module *cuda, cuda_kernel kernel, fpa_
                 cuda_kernel_names[kernel], threads, bytes);
 }
 
-enum { OVERLAPS = 12030 }; /* CUDA: from here on a captured launch keeps what it may overlap with */
+enum {
+    OVERLAPS = 12030
+}; /* CUDA 12.3: since then a captured launch keeps its attribute of programmatic overlap */
 
-/* How many clusters of so many blocks of a kernel the GPU has room for at a time. */
+/* Clusters of `blocks` blocks that the GPU runs at a time. */
 static fpa_status count_clusters(const struct fpa_cuda_module *cuda, cuda_kernel kernel, int blocks,
                                  int64_t bytes, int *clusters, fpa_error *error)
 {
@@ -204,7 +206,8 @@ static fpa_status count_clusters(const struct fpa_cuda_module *cuda, cuda_kernel
                   : FPA_OK;
 }
 
-/* Blocks of a head add their sums up in a cluster where code, driver and GPU have them. */
+/* Finds the size of decode's clusters, whose blocks add up a head's sums, and how many clusters of each size NAME_decode_resident can
+ * run; none without support by the driver and the GPU. */
 static fpa_status find_decode_clusters(struct fpa_cuda_module *cuda, fpa_error *error)
 {
     const struct fpa_cuda_geometry *g = &cuda->geometry;
@@ -240,7 +243,7 @@ static fpa_status find_clusters(struct fpa_cuda_module *cuda, fpa_error *error)
     return status;
 }
 
-/* Those that use shared memory. */
+/* Prepares kernels that use shared memory. */
 static fpa_status prepare_kernels(struct fpa_cuda_module *cuda, fpa_error *error)
 {
     fpa_status status = FPA_OK;
@@ -267,7 +270,7 @@ static fpa_status load_in_context(struct fpa_cuda_module *cuda, const fpa_object
     return status;
 }
 
-/* A module has a forward pass or gradients. */
+/* Sets the module's functions: those of a forward pass, or those of gradients. */
 static void offer(fpa_module *module, const struct fpa_cuda_geometry *geometry)
 {
     if (geometry->backward_tokens) {
@@ -286,7 +289,7 @@ static void offer(fpa_module *module, const struct fpa_cuda_geometry *geometry)
         module->draft = cuda_draft;
     }
     module->takes_sequences = true;
-    module->saves_den = !geometry->window; /* its weights are multiplied by what their sum shrinks by */
+    module->saves_den = !geometry->window; /* a windowed head's sums are relative to its largest exponent */
     module->decodes_recent = geometry->kernel[CUDA_DECODE_RECENT].threads || geometry->window;
 }
 

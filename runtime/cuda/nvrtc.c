@@ -1,3 +1,4 @@
+/* nvrtc: compiles CUDA source by NVRTC, and reads registers, spills and warnings from its log. */
 #include "nvrtc.h"
 #include "abi/cuda_call.h"
 #include "base/clock.h"
@@ -9,15 +10,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Spills of a thread that are not worth a remark: numbers that are needed before all loops and behind them. */
+/* Spills of a thread up to this size are not reported: numbers that are needed only before and after all loops. */
 enum { PARKED_BYTES = 64 };
 
-/* -v: ptxas tells registers and spills in the log. */
+/* -v: ptxas writes registers and spills to the log. */
 static const char *const fixed_options[] = {"--std=c++17", "--ptxas-options=-v"};
 
 enum { FIXED_OPTIONS = sizeof fixed_options / sizeof *fixed_options };
 
-/* Words that are added to them, as FPA_CFLAGS are to a C compiler's. */
+/* The user's additional options. */
 static const char *flags_of_environment(void)
 {
     const char *flags = getenv("FPA_NVRTC_FLAGS");
@@ -49,7 +50,7 @@ fpa_status nvrtc_identity(const fpa_target *target, char **identity, fpa_error *
     FILE *text = text_open(&buffer);
     if (!text)
         return fail_memory(error);
-    /* patches of one version differ in size */
+    /* the size, since patch releases have the same version number */
     fprintf(text, "nvrtc %s\nsize %lld\noption --gpu-architecture=%s\n", nvrtc->version, nvrtc->file_size,
             target->march);
     for (int i = 0; i < FIXED_OPTIONS; i++)
@@ -66,7 +67,7 @@ static bool begins(const char *line, const char *start)
     return strncmp(line, start, strlen(start)) == 0;
 }
 
-/* The number right before a text within a line; -1: there is none. */
+/* The number directly before a text in a line; -1: there is none. */
 static long long number_before(const char *line, const char *text)
 {
     const char *end = strstr(line, text);
@@ -78,7 +79,7 @@ static long long number_before(const char *line, const char *text)
     return start < end ? atoll(start) : -1;
 }
 
-/* The part of a line that is 'quoted'. */
+/* Copies the part of a line in single quotes. */
 static void quoted(const char *line, char *name, size_t size)
 {
     const char *start = strchr(line, '\'');
@@ -106,7 +107,7 @@ static bool is_figure(const char *line)
     return begins(line, "ptxas info    : ") && strstr(line, " bytes gmem");
 }
 
-/* Call visit with each line. The log is left as it is. */
+/* Calls visit with each line of the log. */
 static void each_line(const char *log, void (*visit)(const char *line, void *user), void *user)
 {
     char line[512];
@@ -129,11 +130,11 @@ static void take_figures(const char *line, void *user)
         report->registers = (int)registers;
 }
 
-/* Lines joined to one. */
+/* Lines joined to one text. */
 typedef struct joined {
     char *text;
     size_t size, used;
-    char kernel[80]; /* that the figures now read are of */
+    char kernel[80]; /* the kernel of the lines that follow */
 } joined;
 
 static void join(joined *j, const char *line)
@@ -188,7 +189,7 @@ bool nvrtc_warns(const char *remarks, const fpa_target *target)
 
 /* Compiling */
 
-/* NVRTC has one error, an invalid option, for this and for mistakes of ours. */
+/* Checks that NVRTC knows the target, since it reports an unknown one only as an invalid option. */
 static fpa_status check_target(const struct nvrtc_library *nvrtc, const fpa_target *target, fpa_error *error)
 {
     for (int i = 0; i < nvrtc->architectures; i++)
@@ -221,7 +222,7 @@ static fpa_status judge(const struct nvrtc_library *nvrtc, nvrtcResult result, c
         return fail_memory(error);
     *text = 0;
     each_line(report->log, join_error, &j);
-    if (!*text) /* of ptxas' refusals the log has its figures only: too much shared memory shows there */
+    if (!*text) /* if ptxas fails, the log has only lines of figures, which show for example too much shared memory */
         each_line(report->log, join_line, &j);
     return fail(error, FPA_COMPILE, file, "NVRTC %s failed (%s): %s", nvrtc->version,
                 nvrtc->nvrtcGetErrorString(result), *text ? text : "it said nothing");
@@ -253,11 +254,11 @@ static fpa_status read_result(const struct nvrtc_library *nvrtc, nvrtcProgram pr
 
 enum { MOST_FLAGS = 16, MOST_OPTIONS = 3 + FIXED_OPTIONS + MOST_FLAGS };
 
-/* Whether ptxas serialises products of warpgroups is not known before it has compiled them. Kernels that have a
- * way around that, which takes longer to compile, have it behind this macro: it is defined where it is needed. */
+/* ptxas reports only after a compilation that it has serialised wgmma instructions. Kernels that have a variant without this, which takes
+ * longer to compile, have it under this macro, which is defined for a second compilation. */
 static const char second_version[] = "--define-macro=FPA_CUDA_SERIALIZED";
 
-/* Without its optimisation ptxas serialises both. */
+/* Whether a second compilation may help: with --Ofast-compile ptxas serialises both variants. */
 static bool has_second_version(const char *code)
 {
     return strstr(code, second_version + strlen("--define-macro=")) &&
@@ -286,7 +287,7 @@ static fpa_status add_flags(option_list *options, fpa_error *error)
                       MOST_FLAGS, sizeof options->flags - 1);
 }
 
-/* What differs from file to file, then what does not. second: the text's other version. */
+/* Options of this file, then those of all files. second: compiles the variant against serialisation. */
 static fpa_status make_options(const nvrtc_input *input, bool second, option_list *options, fpa_error *error)
 {
     options->count = 0;
@@ -325,8 +326,8 @@ static fpa_status run(const struct nvrtc_library *nvrtc, const nvrtc_input *inpu
     return status;
 }
 
-/* The text's other version, unless its products are serialised as well: then the first one's warning stays.
- * Both times count. */
+/* Compiles the second variant, and takes it unless its wgmma instructions are serialised too: then the first result and its warning stay.
+ * The seconds of both compilations count. */
 static void try_second(const struct nvrtc_library *nvrtc, const nvrtc_input *input, fpa_object *object,
                        nvrtc_report *report)
 {
@@ -347,8 +348,7 @@ static void try_second(const struct nvrtc_library *nvrtc, const nvrtc_input *inp
     *report = said;
 }
 
-/* Programs are independent of each other: NVRTC compiles on several threads at once, and no lock is ours
- * to hold ("Thread Safety" in its guide). */
+/* Programs are independent: NVRTC may compile on several threads at once, without a lock of ours ("Thread Safety" in its guide). */
 fpa_status nvrtc_compile(const nvrtc_input *input, fpa_object *object, nvrtc_report *report, fpa_error *error)
 {
     const struct nvrtc_library *nvrtc;

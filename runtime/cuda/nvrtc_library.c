@@ -1,3 +1,4 @@
+/* nvrtc_library: finds and opens libnvrtc, once for the process, and finds its functions by dlsym. */
 #include "nvrtc_library.h"
 #include "base/private.h"
 
@@ -35,11 +36,11 @@ static const struct {
 
 enum { SYMBOLS = sizeof symbols / sizeof *symbols };
 
-/* Functions come first in the structure, so none can be forgotten here. */
+/* The function pointers are the first members: so this finds a missing entry in `symbols`. */
 _Static_assert(offsetof(struct nvrtc_library, version) == SYMBOLS * sizeof(void *),
                "a function without a symbol");
 
-/* Written once, by find. */
+/* Written once, by find(). */
 static struct {
     pthread_once_t once;
     struct nvrtc_library nvrtc;
@@ -47,11 +48,11 @@ static struct {
     fpa_error error;
 } found = {.once = PTHREAD_ONCE_INIT};
 
-/* Beside the cache of kernels: there, only what is ours alone is opened. */
+/* In fpac's cache folder; there only files that no other user can write are opened. */
 #define IN_CACHE "/fpac/nvrtc/libnvrtc.so*"
 
-/* Where to look, in this order: $variable (none: NULL; skipped when it is not set to an absolute path), then a
- * pattern, whose last match is the newest. A pattern without a folder is a name for the loader. */
+/* The places to search, in this order: the folder $variable (NULL: none; skipped if it is not set to an absolute path), then a pattern,
+ * whose last match is the newest. A pattern without a folder is a name for the loader. */
 static const struct {
     const char *variable, *pattern;
 } places[] = {
@@ -77,7 +78,7 @@ static bool find_symbols(void *library, struct nvrtc_library *nvrtc)
         void *function = dlsym(library, symbols[i].symbol);
         if (!function)
             return false;
-        /* POSIX lets dlsym's pointer be a function's; ISO C has no cast for it */
+        /* POSIX allows a function's address in dlsym's pointer; ISO C has no cast for it */
         memcpy((char *)nvrtc + symbols[i].field, &function, sizeof function);
     }
     return true;
@@ -94,9 +95,9 @@ static bool ask(struct nvrtc_library *nvrtc)
     return true;
 }
 
-/* NVRTC opens its libnvrtc-builtins by name; from version 13 on the loader does not look for that name in
- * NVRTC's own folder. Opened from there by us it is found under its name, and is the one that belongs to
- * it. Not there: the loader may know of one; if not, a compilation says so. */
+/* NVRTC opens its libnvrtc-builtins by name; from version 13 on the loader does not search NVRTC's own folder for that name. If we have
+ * opened it from there, the loader finds it under its name, and it is the one that belongs to this NVRTC. If it is not there, the loader
+ * may find one elsewhere; otherwise compilation fails with a message. */
 static void open_builtins(void *function, struct nvrtc_library *nvrtc)
 {
     Dl_info info;
@@ -113,7 +114,7 @@ static void open_builtins(void *function, struct nvrtc_library *nvrtc)
     dlopen(path, RTLD_NOW | RTLD_LOCAL);
 }
 
-/* Open a library and see that it is an NVRTC that we can use; else reason says why not. */
+/* Opens a library and checks that it is a supported NVRTC; else `reason` is set. */
 static bool try_library(const char *path, char *reason, size_t size)
 {
     void *library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -1,4 +1,4 @@
-/* nvrtc_library: where libnvrtc is, and its functions. For nvrtc.c. */
+/* nvrtc_library: finds libnvrtc and its functions. Internal to nvrtc.c. */
 #ifndef FPAC_RUNTIME_CUDA_NVRTC_LIBRARY_H
 #define FPAC_RUNTIME_CUDA_NVRTC_LIBRARY_H
 
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* There is no CUDA header to build with: these are nvrtc.h's. */
+/* Declared here as in nvrtc.h, since fpac is built without CUDA headers. */
 typedef int nvrtcResult;
 typedef struct _nvrtcProgram *nvrtcProgram;
 enum { NVRTC_SUCCESS = 0, NVRTC_ERROR_OUT_OF_MEMORY = 1 };
@@ -30,16 +30,16 @@ struct nvrtc_library {
     nvrtcResult (*nvrtcGetPTXSize)(nvrtcProgram program, size_t *size);
     nvrtcResult (*nvrtcGetPTX)(nvrtcProgram program, char *ptx);
     char version[16];    /* "13.0" */
-    long long file_size; /* of the library's file */
+    long long file_size; /* of the library */
     int architectures;
-    int architecture[NVRTC_MAX_ARCHITECTURES]; /* that it compiles for: 80, 86 ... */
+    int architecture[NVRTC_MAX_ARCHITECTURES]; /* targets it compiles for: 80, 86 ... */
 };
 
-/* Found and opened by whichever thread comes first; open for the life of the process. */
+/* Finds and opens the library once for the process, thread-safe; it stays open. */
 fpa_status nvrtc_library_find(const struct nvrtc_library **nvrtc, fpa_error *error);
 
-/* Whether DIR/fpac/nvrtc/libnvrtc.so.13 obeys the rules of the kernels' cache: the file, the library that it opens
- * in turn, and the two folders that hold them are ours alone (base/private.h). Else reason says why not. */
+/* Whether DIR/fpac/nvrtc/libnvrtc.so.13 obeys the rules of the kernel cache: only this user can write the file, the library that it opens
+ * in turn, and the two folders that hold them (base/private.h). Else reason is set. */
 bool nvrtc_library_is_private(const char *path, char *reason, size_t size);
 
 #endif

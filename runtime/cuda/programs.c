@@ -1,6 +1,7 @@
-/* A text is a row of items: definitions and lines of the preprocessor. A program needs the kernels in its brackets of
- * FPA_CUDA_HAS, what has no name by which it could be missed (enumerations, types, assertions, ...), and whatever has a
- * name that occurs in what it needs. So all functions of one name are there, or none is. */
+/* programs: divides a CUDA file into several programs, which are compiled in parallel. The text is read as a sequence of items:
+ * definitions and preprocessor lines. A program needs the kernels between its #if FPA_CUDA_HAS(...) and #endif; all items without a name
+ * (enumerations, types, assertions, ...); and each item whose name occurs in one that it needs. So it has either all overloads of a
+ * function's name or none. */
 #include "programs.h"
 #include "abi/cuda_call.h"
 
@@ -17,16 +18,16 @@ typedef struct word {
 typedef struct item {
     const char *begin, *end;
     word name;  /* length 0: none */
-    int part;   /* whose brackets it is in; 0: none's */
-    bool first; /* needed whatever else is */
-    int next;   /* with the same place in the index; -1: none */
+    int part;   /* the program in whose #if FPA_CUDA_HAS it is; 0: none */
+    bool first; /* every program needs it */
+    int next;   /* next item of the same hash; -1: none */
 } item;
 
 struct file_programs {
     const char *code;
     item *items;
     int count, room;
-    int *index; /* the first item of a name's place; -1: none */
+    int *index; /* hash table of names: the first item; -1: none */
     unsigned mask;
     bool failed; /* no memory */
 };
@@ -74,7 +75,7 @@ static const char *past_blanks(const char *at)
     }
 }
 
-/* The next token's end. Numbers are words, which name nothing. */
+/* The next token's end. Numbers count as words, which match no name. */
 static const char *past_token(const char *at)
 {
     if (in_word(*at))
@@ -104,16 +105,16 @@ static bool is_any(word w, const char *const *words)
 
 /* Definitions */
 
-/* What an item's tokens have told so far. */
+/* State of reading an item's tokens. */
 typedef struct reader {
     item *to;
-    word before;           /* the token before; length 0: it is no word */
+    word before;           /* the previous token; length 0: it is no word */
     int depth;             /* of brackets */
-    int angles;            /* of template <...>; -1: not begun */
+    int angles;            /* depth in template <...>; -1: not begun */
     bool data;             /* has a = */
     bool function;         /* has parameters */
-    bool attribute;        /* in the brackets of one */
-    bool structure, begun; /* its first word says so; it has one */
+    bool attribute;        /* inside an attribute's brackets */
+    bool structure, begun; /* the first word is struct, union or class; there was a first word */
     bool unnamed, named;
 } reader;
 
@@ -158,7 +159,7 @@ static void open_bracket(reader *r, char c, char next)
     name_it(r);
 }
 
-/* Whether the item ends here. */
+/* Reads a sign; true: the item ends here. */
 static bool see_sign(reader *r, char c, char next)
 {
     const bool outside = r->depth == 0;
@@ -179,7 +180,7 @@ static bool see_sign(reader *r, char c, char next)
     return c == ';' || (c == '}' && r->function && !r->data);
 }
 
-/* template <...>: default arguments have signs of their own. */
+/* Reads a sign in template <...>, whose default arguments must not end the item. */
 static void see_template(reader *r, char c)
 {
     if (strchr("([{", c))
@@ -216,10 +217,10 @@ static const char *read_definition(item *to, const char *at)
 
 typedef struct brackets {
     int depth, part,
-        part_depth; /* of #if; whose brackets of FPA_CUDA_HAS these are, 0: none's; where they began */
+        part_depth; /* depth of #if; the program of the enclosing FPA_CUDA_HAS, 0: none; its depth */
 } brackets;
 
-/* The number of a part whose name, which begins here, ends with a bracket; 0: the text defines none. */
+/* The number of a part, whose name begins at `name` and ends with a bracket; 0: the text does not define it. */
 static int part_number(const char *code, const char *name)
 {
     const size_t length = strcspn(name, ")");
@@ -246,7 +247,7 @@ static void read_condition(const file_programs *p, brackets *b, const char *line
     }
 }
 
-/* A macro has a name; all other lines are needed. */
+/* A #define is an item with a name; all programs need the other lines. */
 static const char *read_line(item *to, const char *at)
 {
     const char *end = past_line(at);
@@ -356,7 +357,7 @@ bool programs_has(const file_programs *p, int part)
 
 /* A program's text */
 
-/* Items that are needed, and those of them whose words are not looked up yet. */
+/* Items that a program needs; `open` are those of them whose words have not been looked up yet. */
 typedef struct needs {
     const file_programs *of;
     int part;
@@ -408,7 +409,7 @@ static char *write_lines(char *to, const char *from, const char *end)
     return to;
 }
 
-/* What uses a table may be in another program; lines are counted from here. */
+/* Suppresses the warning about unused tables, whose users may be in another program; line numbers start after this heading. */
 static const char heading[] = "#pragma nv_diag_suppress 177\n#line 1\n";
 
 static void write_text(const needs *n, char *to)

@@ -1,3 +1,4 @@
+/* sizes: from a call and a candidate: chunks, segments, blocks of each kernel, and the parts of the workspace. */
 #include "sizes.h"
 
 #include <string.h>
@@ -23,8 +24,8 @@ static void set_division(cuda_division division, struct fpa_cuda_call *call)
     call->first_chunks = division.first_chunks;
 }
 
-/* NAME_cluster_scan walks in one piece; where the copy engine cannot fetch its operands, NAME_fused_chunk is
- * launched instead, as its own fastest candidate would be. */
+/* NAME_cluster_scan processes a sequence without segments. If the copy engine cannot fetch its operands, NAME_fused_chunk is launched
+ * instead, with the segments that are fastest for it. */
 static void size_fused(const cuda_task *task, const fpa_candidate *candidate, cuda_sizes *s)
 {
     struct fpa_cuda_call *call = &s->call;
@@ -54,8 +55,8 @@ static void divide_summed(const cuda_task *task, int64_t segments, struct fpa_cu
         runs.segments > 1 ? 1 : call->chunks; /* chunk_state writes its copy */
 }
 
-/* Queries beside the walk wait for blocks of as many slices, and take tokens of query heads that are walked
- * at a time in turn. */
+/* With queries that run at the same time as the walk: they wait for the blocks of `slices` slices of a state, and process query heads in
+ * the order in which these are walked. */
 static void size_overlapped(const cuda_task *task, int64_t slices, cuda_sizes *s)
 {
     const int64_t head = slices * task->geometry->column_blocks;
@@ -90,9 +91,9 @@ void *cuda_take(char *base, size_t *used, int64_t count, size_t size)
     return at;
 }
 
-/* The final state may lie where the initial one does. When several blocks read what one of them writes,
- * it is written by a launch of its own; of a pass without a mask keys' launch reads, and queries' writes. (Addresses are not
- * known yet when the workspace is measured.) */
+/* Whether the final state needs a launch of its own: it may have the initial state's address, and several blocks may read that while one
+ * of them would write. In a pass without a mask the launch for keys reads, and that for queries writes. Independent of addresses, which
+ * are not known when the workspace is measured. */
 static bool is_late(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, const cuda_sizes *s)
 {
     if (!launch->state_in || !launch->state_out || (s->is_fused && cuda->geometry.unmasked))
@@ -115,12 +116,12 @@ int64_t count_items(const struct fpa_cuda_geometry *g, const struct fpa_launch *
     return launch->query_heads * blocks * g->column_blocks;
 }
 
-/* Counters of NAME_chunk_output, by which its blocks share items and learn of finished copies; of
- * NAME_parallel_output, to share items. None if each block has one item. */
+/* Counters: of NAME_chunk_output, whose blocks take items from one, and wait for copies of states by others; of NAME_parallel_output, for
+ * items. None if each block has one item. */
 static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                               const cuda_sizes *s)
 {
-    enum { SCAN_WARPS = 4 }; /* of a block, that leave a state */
+    enum { SCAN_WARPS = 4 }; /* warps of a block that store a state */
     const struct fpa_cuda_geometry *g = &cuda->geometry;
     const int64_t room = cuda_room_for(cuda, queries_kernel(s));
     if (s->clusters)
@@ -130,9 +131,9 @@ static int64_t count_progress(const struct fpa_cuda_module *cuda, const struct f
     return 1 + (s->call.awaited ? cuda_batch(launch) * launch->heads * s->call.chunks * g->column_blocks : 0);
 }
 
-/* Chunks and segments of sequences of different lengths, of which only their number, the longest and all tokens are known
- * here: those that begin / tokens + number counts (templates/cuda/work.cu.in). Where none is longer than a segment, each
- * sequence is one. */
+/* Chunks and segments of a packed batch, of which the host knows only the number of sequences, the longest one and the total of tokens.
+ * Each sequence's first place is begin / tokens + its number (templates/cuda/work.cu.in), so that some places stay unused. If no sequence
+ * is longer than a segment, each is one. */
 static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
 {
     const fpa_call_size *size = task->size;
@@ -143,7 +144,7 @@ static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
     call->chunks = total / call->chunk + size->sequences * (summed ? 2 : 1);
     call->empty_chunks = summed;
     call->segment_tokens = s->in_segments ? tokens : INT32_MAX;
-    if (s->in_segments) /* which end by tokens */
+    if (s->in_segments) /* segments end by tokens: there is no longer last chunk */
         call->tail = call->whole = 0;
     call->segments = total / call->segment_tokens + size->sequences;
     call->segment_chunks = call->first_chunks = s->in_segments ? run : call->chunks;
@@ -151,14 +152,15 @@ static void size_sequences(const cuda_task *task, int64_t total, cuda_sizes *s)
     call->beside = 1;
 }
 
-/* As many as the GPU has room for; a candidate that the model did not choose may have more blocks than that. */
+/* Clusters that the GPU runs at a time; at least one, since a candidate that the model did not choose may have too large clusters. */
 static int64_t count_scan_clusters(const struct fpa_cuda_module *cuda, int blocks)
 {
     const int counted = blocks <= MOST_CLUSTER ? cuda->room.cluster_counts[blocks] : 0;
     return counted > 0 ? counted : 1;
 }
 
-/* Clusters among which sequences are dealt, if they are. As many for each line (or a part of all lines) have whole sequences, whatever the lengths. */
+/* Sets the number of clusters among which sequences are divided, if they are. If all lines (heads and blocks of columns) have the same
+ * number of clusters, each sequence is processed by one cluster, whatever the lengths. */
 static void size_scan(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                       const fpa_candidate *candidate, cuda_sizes *s)
 {
@@ -170,7 +172,7 @@ static void size_scan(const struct fpa_cuda_module *cuda, const struct fpa_launc
     s->whole = candidate->variant & SCAN_WHOLE || (s->clusters && lines % s->clusters == 0);
 }
 
-/* What the call is divided into. */
+/* Divides the call into chunks, segments and blocks. */
 static void divide_call(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                         const cuda_task *task, const fpa_candidate *candidate, cuda_sizes *s)
 {
@@ -195,23 +197,23 @@ static void divide_call(const struct fpa_cuda_module *cuda, const struct fpa_lau
                          (s->small ? g->small_state_slices : g->chunk_state_slices) * g->column_blocks;
 }
 
-/* Segments that leave a total of each sequence. */
+/* Segments for which totals are stored. */
 static int64_t count_totals(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch,
                             const cuda_sizes *s, bool late)
 {
     const bool open = s->is_fused && g->unmasked;
-    const int64_t spared = s->is_fused && !launch->cu_seqlens && !open ? 1 : 0; /* the last one's */
+    const int64_t spared = s->is_fused && !launch->cu_seqlens && !open ? 1 : 0; /* the last segment's */
     return s->in_segments || open ? s->call.segments - spared : late && !s->is_fused ? s->call.segments : 0;
 }
 
-/* Numbers of a head's vectors, or of its tiles of so many rows. */
+/* Numbers of a head's packed vectors, or of its tiles of `rows` rows. */
 static int64_t numbers_of_head(const struct fpa_cuda_geometry *g, const struct fpa_launch *launch, int rows)
 {
     return g->panel_keys ? cuda_panel_tiles(g, launch) * g->pack_tokens * rows
                          : cuda_tokens(launch) * g->vector_rows;
 }
 
-/* Its parts of the workspace. copies: of the state, of all chunks. */
+/* Sets the parts of the workspace. copies: the state before each chunk is stored. */
 static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch,
                         const cuda_task *task, cuda_mechanism mechanism, bool copies, char *base,
                         cuda_sizes *s)
@@ -221,7 +223,7 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
     const int64_t sequences = launch->cu_seqlens ? launch->heads : task->sequences,
                   copy = (int64_t)g->features * g->columns;
     const int64_t total =
-        s->is_fused && g->fused_total ? g->fused_total : copy; /* a block of columns has a part */
+        s->is_fused && g->fused_total ? g->fused_total : copy; /* with a part for each block of columns */
     const int64_t vector = cuda_packs_rows(g, mechanism) ? numbers_of_head(g, launch, g->panel_keys) : 0;
     const int64_t query_vector =
         cuda_packs_rows(g, mechanism) ? numbers_of_head(g, launch, g->panel_queries) : 0;
@@ -252,7 +254,7 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
     call->pack_matrices = cuda_take(base, &s->bytes, matrices, 1);
 }
 
-/* Queries whose copies were kept run beside the scan that brings these up to date. */
+/* Lets queries whose copies of states were kept run at the same time as the segment scan that updates these. */
 static void size_carry(const cuda_task *task, cuda_sizes *s)
 {
     const cuda_carry carry = cuda_carry_beside(task, s->call.segments);
@@ -260,17 +262,17 @@ static void size_carry(const cuda_task *task, cuda_sizes *s)
         return;
     s->carry_blocks = carry.blocks;
     s->call.awaited = carry.parts;
-    s->call.beside = 1; /* as the scan goes */
+    s->call.beside = 1; /* in the scan's order of heads */
 }
 
-/* No sequence has more than one chunk. */
+/* For packed batches in which no sequence has more than one chunk. */
 static void leave_walk_out(cuda_sizes *s)
 {
     s->walks = false;
     s->call.awaited = s->walk_blocks = 0;
 }
 
-/* kept: 0; or the tokens of a chunk, if copies of the state before all chunks are kept for a later call. */
+/* kept: 0; or tokens per chunk, if copies of the state before all chunks are kept for a later call. */
 static void find(const struct fpa_cuda_module *cuda, const struct fpa_launch *launch, int form,
                  const fpa_candidate *candidate, char *base, int64_t kept, cuda_sizes *s)
 {

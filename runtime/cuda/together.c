@@ -1,10 +1,11 @@
-/* The part that takes longest stays in the caller's stream, where it waits for no event, each other one has a stream of the layer's own:
+/* together: the heads of a layer in parallel streams. The part that takes longest is launched into the caller's stream, so that it waits
+ * for no event; each other part into a stream of the layer:
  *
  *     caller's   --fork----[ part ]-----------join--join-->
  *     own 1           \----[ part ]----done---/     /
  *     own 2            \---[ part ]----done--------/
  *
- * Forks and joins are events, so that a capture of the caller's stream takes all of it (decision 0036). */
+ * Forks and joins are events, so that a capture of the caller's stream includes all parts (decision 0036). */
 #include "together.h"
 #include "base/round.h"
 #include "grid.h"
@@ -15,9 +16,9 @@
 
 enum { ALIGNMENT = 256 };
 
-/* A layer's streams. An event and a stream are one's at a time while launches are put into them. */
+/* A layer's streams and events. The lock is held while launches are put into them. */
 typedef struct forks {
-    const struct fpa_cuda_module *cuda; /* whose context they are of */
+    const struct fpa_cuda_module *cuda; /* the streams belong to its context */
     pthread_mutex_t lock;
     int count; /* streams */
     CUstream stream[MOST_PARTS];
@@ -108,8 +109,7 @@ static fpa_status launch_part(fpa_part *part, CUstream stream, fpa_error *error)
     return part->module->forward(part->module, part->form, &part->launch, way_of(part), stream, error);
 }
 
-/* Whether the layer's streams can go on from the caller's: those of a capture that has not ended belong to it, and not to
- * another capture, or to none. */
+/* Whether the layer's streams can fork from the caller's: while a capture includes them, which has not ended, no other stream can. */
 static fpa_status may_fork(const forks *f, CUstream stream, bool *may, fpa_error *error)
 {
     const fpa_driver *driver = f->cuda->driver;
@@ -122,8 +122,8 @@ static fpa_status may_fork(const forks *f, CUstream stream, bool *may, fpa_error
     return check(f, result, "a stream cannot be asked for its capture", error);
 }
 
-/* Parts number order[1] and on begin behind the caller's stream, and what was begun is joined whatever happens: a capture
- * cannot end otherwise. */
+/* Launches order[0] into the caller's stream and the others into forked streams. Streams that were forked are joined also after an error,
+ * since a capture cannot end otherwise. */
 static fpa_status launch_forked(forks *f, fpa_part *parts, int count, const int *order, CUstream stream,
                                 fpa_error *error)
 {
@@ -155,7 +155,7 @@ static fpa_status launch_in_turn(fpa_part *parts, int count, CUstream stream, fp
     return status;
 }
 
-/* Those that take longest first, by the model. */
+/* Orders parts by the model's time, the longest first. */
 static void order_parts(const fpa_part *parts, int count, int order[MOST_PARTS])
 {
     double seconds[MOST_PARTS];

@@ -1,4 +1,4 @@
-/* together_cuda: launches of several CUDA modules on streams that fork from the caller's. */
+/* together_cuda: launches of several CUDA modules on parallel streams that fork from the caller's and join it. */
 #ifndef FPAC_RUNTIME_CUDA_TOGETHER_H
 #define FPAC_RUNTIME_CUDA_TOGETHER_H
 

@@ -1,3 +1,4 @@
+/* watch: the calling thread's callback. */
 #include "watch.h"
 
 static _Thread_local cuda_watcher *told;

@@ -1,3 +1,4 @@
+/* blocks: host memory that is kept between runs. */
 #include "blocks.h"
 #include "base/round.h"
 
@@ -11,8 +12,7 @@ static void *allocate(size_t alignment, size_t size)
     return alignment ? aligned_alloc(alignment, round_up(size, alignment)) : malloc(size);
 }
 
-/* A block is given to those that ask for just its size: what a run writes outside of its own is then outside of the
- * block, where sanitizers see it. */
+/* Reuses only a block of exactly this size: so writes beyond a run's memory are beyond the block, where sanitizers see them. */
 void *blocks_take(fpa_blocks *blocks, size_t alignment, size_t size)
 {
     for (int i = 0; blocks && i < blocks->count; i++)
@@ -24,7 +24,7 @@ void *blocks_take(fpa_blocks *blocks, size_t alignment, size_t size)
     return allocate(alignment, size ? size : 1);
 }
 
-/* Of many the oldest goes: sizes change from trial to trial. */
+/* If there are MANY_BLOCKS, the oldest is freed, since sizes change from trial to trial. */
 void blocks_leave(fpa_blocks *blocks, void *bytes, size_t alignment, size_t size)
 {
     if (!bytes)

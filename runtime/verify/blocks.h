@@ -1,5 +1,5 @@
-/* blocks: host memory that runs of a module take in turn. Large heads have states of hundreds of megabytes, and
- * fresh pages take longer than what verification does in them. */
+/* blocks: host memory that runs of a module reuse. Large heads have states of hundreds of megabytes, and getting fresh pages takes longer
+ * than what verification does in them. */
 #ifndef FPAC_RUNTIME_VERIFY_BLOCKS_H
 #define FPAC_RUNTIME_VERIFY_BLOCKS_H
 
@@ -7,7 +7,7 @@
 
 enum { MANY_BLOCKS = 8 };
 
-/* Blocks that nobody has now. {0} has none. */
+/* Blocks that are not in use. {0}: none. */
 typedef struct fpa_blocks {
     int count;
     struct fpa_block {
@@ -16,10 +16,9 @@ typedef struct fpa_blocks {
     } free[MANY_BLOCKS];
 } fpa_blocks;
 
-/* size bytes with anything in them; NULL without memory. alignment 0: as malloc has it, no better. blocks may be
- * NULL: then from the system. */
+/* Takes `size` bytes with any contents; NULL: no memory. alignment 0: that of malloc. blocks NULL: from malloc. */
 void *blocks_take(fpa_blocks *blocks, size_t alignment, size_t size);
-/* Give back what was taken so; NULL is fine. */
+/* Returns bytes taken with these arguments; NULL: does nothing. */
 void blocks_leave(fpa_blocks *blocks, void *bytes, size_t alignment, size_t size);
 void blocks_free(fpa_blocks *blocks);
 

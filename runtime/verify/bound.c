@@ -1,3 +1,4 @@
+/* bound: error bounds of outputs, counted from the head's operations and the types of its arithmetic. */
 #include "bound.h"
 
 #include <math.h>
@@ -13,13 +14,13 @@ static double longest_dot(const fpa_head *head)
     return longest;
 }
 
-/* Whether branches take rows of matrices: those of a lift are its own. */
+/* Whether branches read projections by matrices; the matrices of a lift belong to its coordinates. */
 static bool has_rows(const fpa_head *head)
 {
     return head->matrix_count > 0 && !head->lift;
 }
 
-/* Numbers that a sum of a part has: of its projections, or of |x|^2. */
+/* Number of products in a sum of a part: a projection, or |x|^2. */
 static double part_sum(const fpa_head *head, const fpa_lift_part *part)
 {
     for (int f = 0; f < part->factor_count; f++)
@@ -28,9 +29,9 @@ static double part_sum(const fpa_head *head, const fpa_lift_part *part)
     return part->square == 0 ? 0 : head->lift->width;
 }
 
-/* One coordinate of a lift, made in float: a projection of w products as below, twice where it is complex; a product
- * with the next factor, of complex ones three roundings; scale, inner, square and shift; a map to 2 units and half
- * that of its argument; gain and amplitude; cosine or sine of a phase that is reduced exactly, to 6 units. */
+/* Roundings of a lift's coordinate, computed in float: projections of w products each, as in float_roundings, two for a complex one; a
+ * product with the next factor, three roundings if complex; scale, inner, square and shift; a map, right to 2 units and half those of its
+ * argument; gain and amplitude; cosine or sine, right to 6 units, of a phase that is reduced exactly. */
 static double lift_roundings(const fpa_head *head)
 {
     double most = 0;
@@ -42,20 +43,19 @@ static double lift_roundings(const fpa_head *head)
     return most;
 }
 
-/* In float, with u its unit roundoff, n = degree, D = features, w = longest dot product of a score.
+/* Roundings of an output in float, in units of u, its unit roundoff. n = degree, D = features, w = longest dot product in a score, L =
+ * tokens.
  *
- * One product of n dots: a dot of w products, each rounded, gathers at most w u of its
- * magnitude, and in fact, signs of roundings being random, about sqrt(w) u with a deviation
- * that never reached 4 sqrt(w) u. Products, powers, weights: 8 roundings a branch. With
- * matrices both projections are dots themselves. A sum of N terms: the same with N = D + L
- * (query of the state, update of the state over L tokens), and a random walk of partial sums
- * reaches a quarter of sqrt(N) u of the magnitude even when all terms have one sign; 2 sqrt(N)
- * leaves room. A gate is a product of up to L factors. 8 for scale, exp and division. Coordinates
- * of a lift have errors of their own, the query's and the key's.
+ * A score is a product of n dots. A dot of w rounded products has an error of at most w u of its magnitude; since signs of roundings are
+ * random, it is about sqrt(w) u, and its deviation has never reached 4 sqrt(w) u. Products, powers and weights: 8 roundings a branch.
+ * With matrices both projections are dots, too. A sum of N terms: the same with N = D + L (the query of the state, the state's update
+ * over L tokens); a random walk of partial sums reaches a quarter of sqrt(N) u of the magnitude even if all terms have one sign, so 2
+ * sqrt(N) has a margin. A gate is a product of up to L factors. 8 for scale, exp and division. Coordinates of a lift, the query's and the
+ * key's, have errors of their own.
  *
- * A window's exponent is a dot, too, whose error the reference's sizes turn into one of the exponential. What has been
- * summed is brought down to a larger exponent once a panel of keys at most, by an exponential and a product: 3
- * roundings for 48 keys, and of two panels that are in part in the window. */
+ * The exponent of a window is a dot, too, whose error the reference's magnitudes convert to one of the exponential. Sums are rescaled to
+ * a larger exponent at most once for each panel of keys, by an exponential and a product: 3 roundings for 48 keys, and for two panels
+ * that are partly in the window. */
 static double float_roundings(const fpa_head *head, const fpa_facts *facts, int64_t length)
 {
     double branch =
@@ -67,8 +67,8 @@ static double float_roundings(const fpa_head *head, const fpa_facts *facts, int6
     return count + (head->gate ? 4 * sqrt((double)length) : 0);
 }
 
-/* Matrix instructions cut sums to float's last place, up to 2 u and towards zero, once every 8
- * products or more; what they cut does not average out. */
+/* Matrix instructions truncate sums to float's last place: up to 2 u towards zero, once for every 8 products or more. Truncation does not
+ * average out. */
 static double cut_roundings(const fpa_head *head, const fpa_facts *facts, int64_t length)
 {
     double dots = head_degree(head) * longest_dot(head) + (has_rows(head) ? 2.0 * head->d : 0);
@@ -90,12 +90,12 @@ static bool weights_round(const fpa_head *head)
                 if (!power_of_two(branch->gram[w].value))
                     return true;
         }
-    return has_rows(head); /* simplified matrices come with weights of their own */
+    return has_rows(head); /* simplification gives matrices weights */
 }
 
-/* Roundings to the arithmetic type of one branch's rows, query's and key's together: of the scaled
- * query (where projections sum them, three times a random sum's deviation), of both projections, of
- * the weighted key. A lift is computed in float, and both coordinates are rounded at last. */
+/* Roundings to the arithmetic type of one branch's rows, of query and key together: the scaled query (if projections sum it, three times,
+ * as for a random sum's deviation), both projections, the weighted key. A lift is computed in float, and both coordinates are rounded at
+ * the end. */
 static double row_roundings(const fpa_head *head)
 {
     if (head->lift)
@@ -104,17 +104,16 @@ static double row_roundings(const fpa_head *head)
     return scale + (head->matrix_count ? 2 : 0) + weights_round(head);
 }
 
-/* Narrow arithmetic rounds the factors of products: each rounding, at most the unit roundoff a of
- * the type, goes into the result with its own sign, but a score of few features has few of them,
- * which may agree. So they are counted.
+/* Error of rounding to bf16 or f16. Each rounding of a factor changes the result by at most the type's unit roundoff; signs are random,
+ * but a score of few features has few roundings, which may agree. So they are counted, in the worse of two ways to compute a score:
  *
- * Scores of pairs: the rows of n branches, then the score before it multiplies v; and n - 2 products a side at most, where rows
- * of its dots are products of rows, of two halves of n branches (kernels of sums of products with three dots and more). Where a
- * score is a sum over features (facts->formed), of each the n - 1 products a side, the key's weight and the query's.
- * Through the state: the same rows; the n - 1 products that make a key's feature, its weight (exact
- * only as far as simplification does not collect others), its decay; the n - 1 products of the query's
- * feature, and n conversions of its rows where these are half precision (a state has bf16's range);
- * the copy of the state that queries read, twice when a sequence is computed in segments. */
+ * As products of pairs of rows: the rows of n branches; the score, which is rounded before it multiplies v; and at most n - 2 products on
+ * each side, if kernels of sums of products with three factors and more multiply the rows of half of the branches. If a score is a sum
+ * over features (facts->formed): n - 1 products on each side, the key's weight and the query's.
+ *
+ * Through the state: the same rows; n - 1 products for a key's feature, its weight (exact only as far as simplification collects no
+ * others), its decay; n - 1 products for the query's feature, and n conversions of its rows if these are f16 (a state has bf16's range);
+ * the copy of the state that queries read, twice if a sequence is computed in segments. */
 static double narrow_error(const fpa_head *head, const fpa_facts *facts, bool state)
 {
     double narrow = log1p(dtype_roundoff(facts->arithmetic)), copy = log1p(dtype_roundoff(FPA_BF16));
@@ -134,7 +133,8 @@ static bool has_constants_alone(const fpa_head *head)
     return true;
 }
 
-/* Constants that rows or coordinates of bf16 are made by may be one number of f16 each: of every factor of a lift's, on both sides. */
+/* Error of constant matrices: kernels that make rows or coordinates of bf16 may store each entry as one number of f16. For every factor
+ * of a lift's part, on both sides. */
 static double constants_error(const fpa_head *head, const fpa_facts *facts)
 {
     int most = !head->lift && has_constants_alone(head);
@@ -144,8 +144,8 @@ static double constants_error(const fpa_head *head, const fpa_facts *facts)
     return facts->arithmetic == FPA_BF16 ? head_degree(head) * 2 * most * dtype_roundoff(FPA_F16) : 0;
 }
 
-/* A matrix comes in two parts of the arithmetic type: right to a^2 on each side, twice that with the
- * products of a row not averaging. */
+/* Error of a matrix that is stored as two parts of the arithmetic type, of roundoff a: a^2 on each side, twice that since the products of
+ * a row do not average. */
 static double split_error(const fpa_head *head, const fpa_facts *facts)
 {
     double roundoff = dtype_roundoff(facts->arithmetic);
@@ -154,14 +154,14 @@ static double split_error(const fpa_head *head, const fpa_facts *facts)
     return head_degree(head) * 4 * roundoff * roundoff + constants_error(head, facts);
 }
 
-/* Coordinates of a lift are rounded where they are kept, which other forms' rows are not. */
+/* Error of a lift's coordinates, which are stored in the arithmetic type; rows of other heads are not. */
 static double coordinate_error(const fpa_head *head, const fpa_facts *facts)
 {
     return expm1(2 * head_degree(head) * log1p(dtype_roundoff(facts->arithmetic))) + split_error(head, facts);
 }
 
-/* The recurrent form computes in float, but takes a lift's coordinates as they are kept; a state taken over may be any
- * form's. */
+/* Additional error of narrow arithmetic. The recurrent form computes in float, but reads a lift's coordinates as stored. A state that is
+ * taken over may be of any form. */
 static double arithmetic_error(const fpa_head *head, const fpa_facts *facts, fpa_form_index form,
                                int64_t length, int resumes)
 {
@@ -179,11 +179,11 @@ double bound_condition(const fpa_facts *facts)
     return facts->arithmetic == FPA_F32 ? 0.05 : 0.25;
 }
 
-/* Half precision rounds to multiples of 2^-24 at last: once in o, and in every feature's row of a
- * state that is handed over. (Of half-precision arithmetic the reference's magnitude takes care.) */
+/* Absolute error of f16, whose smallest step is 2^-24: once in o, and once in each feature's row of a state that is handed over. (The
+ * reference's magnitude includes that of f16 arithmetic.) */
 static double smallest_error(const fpa_head *head, const fpa_facts *facts)
 {
-    double error = 1e-30; /* products below float's range are lost by everybody */
+    double error = 1e-30; /* products below float's range are zero in all evaluations */
     if (head->dtype == FPA_F16)
         error += 0x1p-25;
     if (head->state_dtype == FPA_F16)
@@ -191,8 +191,8 @@ static double smallest_error(const fpa_head *head, const fpa_facts *facts)
     return error;
 }
 
-/* Storage adds its own roundoff: once for o, once for each state that is handed over. Narrow errors
- * are large enough for a normaliser's to count to second order: n (1 - e) divides. */
+/* Storing adds roundoff: once for o, once for each state that is handed over. In narrow arithmetic the error e of a normaliser n counts
+ * to second order: the divisor is n (1 - e). */
 fpa_bound bound_of(const fpa_head *head, const fpa_facts *facts, fpa_form_index form, int64_t length,
                    int resumes)
 {
@@ -208,7 +208,7 @@ fpa_bound bound_of(const fpa_head *head, const fpa_facts *facts, fpa_form_index 
     bound.tau += arithmetic_error(head, facts, form, length, resumes);
     if (head->normalize != FPA_NORMALIZE_NONE)
         bound.tau /= 1 - bound_condition(facts);
-    bound.tau *= 1 + stored; /* what is stored has these errors */
+    bound.tau *= 1 + stored; /* the value that is rounded has these errors */
     bound.rounding = stored;
     return bound;
 }

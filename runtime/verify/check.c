@@ -1,3 +1,4 @@
+/* check: all checks of a module's form on one trial: outputs against the formula, and runs against each other. */
 #include "check.h"
 
 #include <math.h>
@@ -8,7 +9,7 @@
 #include "handover.h"
 #include "ragged.h"
 
-/* What storing a value may have done to it: half of its last place. */
+/* The largest error of storing a value: half of its last place. */
 static double half_place(fpa_dtype dtype, double value)
 {
     int exponent;
@@ -18,7 +19,7 @@ static double half_place(fpa_dtype dtype, double value)
     return ldexp(dtype_roundoff(dtype), exponent - 1);
 }
 
-/* In narrow arithmetic, where the errors of storing would hide those of computing, without them. */
+/* Errors of all outputs. In narrow arithmetic less the largest error of storing, which would hide those of computing. */
 static fpa_errors errors_of(const fpa_trial *t, const fpa_field *o)
 {
     int64_t outputs = t->shape.batch * t->shape.length * t->shape.query_heads;
@@ -33,17 +34,16 @@ static fpa_errors errors_of(const fpa_trial *t, const fpa_field *o)
     return errors;
 }
 
-/* Few samples scatter: what an RMS of so many may be above that of as many others. Where scores are
- * summed their errors are in all columns of an output, which then is one sample; errors of a copy of a
- * state are in many outputs, but each in one column. */
+/* By what factor an RMS of `count` samples may exceed another one by chance. If scores are summed, their errors are in all columns of an
+ * output, which then is one sample; errors of a copy of a state are in many outputs, but each in one column. */
 static double scatter(int64_t count)
 {
     return 1 + 8 / sqrt((double)count);
 }
 
-/* The plain evaluation's RMS error, by which a form's is judged. Of scores of pairs: where there are three factors and more, rows of
- * their dots may be products of rows (bound.c), which are rounded as those of features are, but to the arithmetic type, and features'
- * sums are copied in bf16. */
+/* The plain evaluation's RMS error, against which a form is judged. The parallel form with three factors and more may multiply rows to
+ * products of rows (bound.c): these are rounded like features, but to the arithmetic type, while the plain evaluation of features copies
+ * their sums in bf16. */
 static double yardstick(const fpa_trial *t, fpa_form_index form, int part)
 {
     const fpa_errors *const of_form[FORMS] = {&t->plain.pairs, &t->plain.narrow, &t->plain.floats};
@@ -54,8 +54,8 @@ static double yardstick(const fpa_trial *t, fpa_form_index form, int part)
     return rms + dtype_roundoff(FPA_F32);
 }
 
-/* Criterion 2 in narrow arithmetic: trial by trial, and apart for later chunks, because errors over
- * the magnitude differ by orders of magnitude, and the small ones see most. */
+/* Criterion 2 in narrow arithmetic: for each trial alone, and separately for later chunks, because errors relative to the magnitude
+ * differ by orders of magnitude, and small ones reveal the most. */
 static void check_narrow(fpa_check *c, const fpa_errors *errors)
 {
     enum { FEWEST_VALUES = 64 };
@@ -71,7 +71,7 @@ static void check_narrow(fpa_check *c, const fpa_errors *errors)
         m->rms_ratio = fmax(m->rms_ratio, rms / unit);
         bool by_scores = (part == PART_FIRST && t->head->causal) || c->form == FORM_PARALLEL;
         int64_t samples = errors->count[part] / (by_scores ? t->plain.columns : 1);
-        if (!(rms <= 2 * unit * scatter(samples))) /* NaN, too */
+        if (!(rms <= 2 * unit * scatter(samples))) /* true for NaN, too */
             check_refuse(
                 c,
                 "the RMS error of tokens %s is %.3g of the magnitude, more than twice the %.3g of a plain "
@@ -96,7 +96,7 @@ static void check_errors(fpa_check *c, const fpa_field *o)
     m->count += errors.count[PART_FIRST];
 }
 
-/* The sum of an output's scores as its normaliser. */
+/* The normaliser of an output from its sum of scores. */
 static double divisor(const fpa_head *head, double den)
 {
     switch (head->normalize) {
@@ -109,8 +109,8 @@ static double divisor(const fpa_head *head, double den)
     }
 }
 
-/* What a kernel's sums of scores are to be multiplied by. With eps = 0 a far factor of all weights, which a quotient has not,
- * is left out of them as a power of two (gen/simplify/range.c): that of the first output. */
+/* The factor of a kernel's sums of scores. With eps = 0 a kernel may leave out a common factor of all weights that is far from 1, since
+ * it cancels in the quotient (gen/simplify/range.c). It is a power of two, found from the first output. */
 static double unit_of(const fpa_trial *t, const fpa_field *den)
 {
     const fpa_shape *s = &t->shape;
@@ -127,7 +127,7 @@ static double unit_of(const fpa_trial *t, const fpa_field *den)
     return 1;
 }
 
-/* What gradients will be made with: sums of scores are judged as the normalisers that they make. */
+/* Checks the sums of scores that gradients read: their normalisers are compared with the formula's. */
 static void check_den(fpa_check *c, const fpa_field *den)
 {
     const fpa_trial *t = c->trial;
@@ -170,7 +170,7 @@ static void check_repeat(fpa_check *c, const fpa_field *once)
     field_free(&again);
 }
 
-/* Criterion 3, first part. The inputs are as before afterwards. */
+/* Criterion 3, first part: later tokens have no effect on earlier outputs. Restores the inputs. */
 static void check_future(fpa_check *c, const fpa_field *once)
 {
     const int64_t length = c->trial->shape.length, from = (length + 1) / 2;
@@ -184,7 +184,7 @@ static void check_future(fpa_check *c, const fpa_field *once)
     field_free(&changed);
 }
 
-/* The form whose state `form` takes over in a chain of all that the module has. */
+/* The form before `form` in a cycle of all forms that the module has. */
 static int form_before(const fpa_trial *t, fpa_form_index form)
 {
     int before = (int)form;
@@ -206,14 +206,14 @@ static bool takes_over(const fpa_trial *t, fpa_form_index form, int producer)
            (checks & CHECK_CHAIN && producer == form_before(t, form));
 }
 
-/* As states for recent tokens. */
+/* The same for states that lack recent tokens. */
 static bool is_followed_by_recent(const fpa_trial *t, int producer)
 {
     return t->facts->forms & 1 << producer && t->shape.checks & CHECK_RECENT &&
            (!(t->shape.checks & CHECK_CHAIN) || producer == form_before(t, FORM_RECURRENT));
 }
 
-/* Criterion 3, second part, and what else hands states over. */
+/* Criterion 3, second part: states handed over from run to run; drafts, pieces and packed batches. */
 static void check_handovers(fpa_check *c)
 {
     const fpa_trial *t = c->trial;
@@ -260,7 +260,7 @@ fpa_status check_trial(fpa_trial *t, const fpa_module *module, fpa_form_index fo
 fpa_status check_rms(const fpa_head *head, fpa_form_index form, const fpa_measure *m, double *ratio,
                      fpa_error *error)
 {
-    /* Where the plain evaluation is exact, a few roundings are still no fault. */
+    /* If the plain evaluation is exact, a few roundings are no fault. */
     double floor = 2 * (dtype_roundoff(FPA_F32) + (head->dtype == FPA_F32 ? 0 : dtype_roundoff(head->dtype)));
     double rms, plain;
     *ratio = m->rms_ratio;

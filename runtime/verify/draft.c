@@ -1,15 +1,17 @@
+/* draft: three calls with drafts, which accept tokens into the state and query tokens after it. */
 #include "draft.h"
 
 #include <stdio.h>
 
 #include "handover.h"
 
-/* Where drafts of a trial are: behind token `first`, of which there are `room`. */
+/* Drafts of a trial: after token `first`, of at most `room` tokens. */
 typedef struct drafts {
     handover x;
     int64_t first, room;
-    int64_t tokens;      /* of the first draft */
-    int64_t least, most; /* that sequences accept of it: sequence b least + b, or all least */
+    int64_t tokens; /* tokens of the first draft */
+    int64_t least,
+        most; /* tokens of it that sequences accept: sequence b accepts least + b, or all of them `least` */
     int32_t counts[64];
 } drafts;
 
@@ -18,7 +20,7 @@ static void check_outputs(fpa_check *c, const drafts *d, int64_t from, int64_t t
     handover_check_values(c, &d->x, from, to, FORM_CHUNKED);
 }
 
-/* The state is read only. */
+/* The first draft: queries only; the state must not change. */
 static void ask(fpa_check *c, drafts *d)
 {
     const fpa_draft_trial draft = {0};
@@ -35,7 +37,8 @@ static void ask(fpa_check *c, drafts *d)
     check_outputs(c, d, d->first, d->first + d->tokens);
 }
 
-/* Sequences accept tokens, each another number, and go on with drafts behind them, which overlap in tokens. */
+/* Each sequence accepts a different number of tokens, and queries a second draft after them. Only tokens that all sequences query are
+ * compared. */
 static void accept_and_ask(fpa_check *c, drafts *d)
 {
     handover *x = &d->x;
@@ -57,7 +60,7 @@ static void accept_and_ask(fpa_check *c, drafts *d)
         check_outputs(c, d, d->first + d->most, from + length);
 }
 
-/* In place, without queries: all sequences are at the same token then, and go on there. */
+/* Accepts more tokens in place, without queries, so that all sequences are at the same token; then compares later outputs. */
 static void catch_up(fpa_check *c, drafts *d)
 {
     handover *x = &d->x;
@@ -80,7 +83,7 @@ static void catch_up(fpa_check *c, drafts *d)
     check_outputs(c, d, here, end);
 }
 
-/* Numbers of sequences lie b apart, none of them above the draft. */
+/* Sets the numbers of accepted tokens: if possible a different one for each sequence, none above the draft's length. */
 static void set_counts(const fpa_trial *t, drafts *d)
 {
     const int64_t batch = t->shape.batch;

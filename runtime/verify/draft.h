@@ -1,11 +1,11 @@
-/* draft: several tokens a step, of which the state takes some in. */
+/* draft: decoding of several tokens in one call, some of which are then accepted into the state. */
 #ifndef FPAC_RUNTIME_VERIFY_DRAFT_H
 #define FPAC_RUNTIME_VERIFY_DRAFT_H
 
 #include "judge.h"
 
-/* Drafts of a state, a draft behind tokens that each sequence accepts another number of, and what the state is then. Heads
- * with a window have none. */
+/* Checks a draft; a draft after each sequence has accepted a different number of tokens; and the state after that. Heads with a window
+ * have no drafts. */
 void check_draft(fpa_check *c);
 
 #endif

@@ -1,3 +1,4 @@
+/* field: tensors filled with poison, so that reads and writes outside their elements are found. */
 #include "field.h"
 
 #include <math.h>
@@ -9,8 +10,8 @@
 
 enum { GUARD = 256 };
 
-/* The poison: a NaN in every dtype, a signalling one in f32 and bf16. Arithmetic on it gives other bits, so an
- * element that still is poison was never written. */
+/* The poison: NaN in every dtype, a signalling NaN in f32 and bf16. Arithmetic on it gives other bits, so that an element that still is
+ * poison was never written. */
 static const unsigned char poison[4] = {0xad, 0xff, 0xad, 0xff};
 
 /* size is even. */
@@ -130,7 +131,7 @@ bool field_is_poison(const fpa_field *field, int64_t b, int64_t t, int64_t h, in
     return memcmp(field_at(field, b, t, h, entry), poison, dtype_size(field->dtype)) == 0;
 }
 
-/* Bytes [from, to) of a field are what it was filled with. Poison begins anew every two bytes. */
+/* Whether bytes [from, to) of a field are still poison, whose period is two bytes. */
 static bool holds_poison(const fpa_field *field, size_t from, size_t to)
 {
     const unsigned char *bytes = field->bytes + from;
@@ -148,7 +149,7 @@ bool field_row_is_poison(const fpa_field *field, int64_t b, int64_t t, int64_t h
     return holds_poison(field, from, from + (size_t)field->entries * dtype_size(field->dtype));
 }
 
-/* Where row number i, as rows lie in memory, begins. */
+/* Offset of the i-th row in memory order. */
 static size_t row_offset(const fpa_field *field, int64_t i)
 {
     bool by_head = field->stride[2] > field->stride[1];
@@ -191,7 +192,7 @@ bool field_same_numbers(const fpa_field *field, int64_t a, int64_t b, int64_t h)
     const unsigned char *one = field_at(field, a, 0, h, 0), *other = field_at(field, b, 0, h, 0);
     bool differ = false;
     if (field->dtype == FPA_F32)
-        for (int64_t i = 0; i < field->entries; i++) { /* without branches, so that vectors do it */
+        for (int64_t i = 0; i < field->entries; i++) { /* without branches, so that compilers vectorise it */
             float x, y;
             memcpy(&x, one + i * (int64_t)sizeof x, sizeof x);
             memcpy(&y, other + i * (int64_t)sizeof y, sizeof y);
@@ -207,7 +208,7 @@ static void scan_float(const float *at, int64_t count, fpa_scan *scan)
 {
     uint32_t unwritten, poisoned = 0, infinite = 0, nonzero = 0;
     memcpy(&unwritten, poison, sizeof unwritten);
-    for (int64_t i = 0; i < count; i++) { /* without branches, so that vectors do it */
+    for (int64_t i = 0; i < count; i++) { /* without branches, so that compilers vectorise it */
         uint32_t bits;
         memcpy(&bits, at + i, sizeof bits);
         poisoned |= bits == unwritten;

@@ -1,3 +1,4 @@
+/* gradient: verification of a module's gradients: its trials, their checks, and the verdict. */
 #include "verify.h"
 
 #include <math.h>
@@ -13,24 +14,24 @@
 #include "head/lift.h"
 #include "runtime/kernel.h"
 
-/* Operations of the reference for one trial. With more the trial is reduced to one key head, with ten times more
- * to one query head, and with thirty times more it is left out. */
+/* Operations of the reference for one trial. A trial that needs more is reduced to one key head; one that still needs ten times as many,
+ * to one query head; one that needs thirty times as many is skipped. */
 static const double reference_budget = 4e7;
-/* FLOP of a run of the long gated sequence; it has as many tokens as that allows. */
+/* FLOP of a run of the long gated sequence, which limit its tokens. */
 static const double long_budget = 4e9;
 
 enum { SEED = 20261123, LONGEST = 1 << 16, PERIOD = 128 };
 
 enum {              /* what a trial checks besides the gradients */
        REPEAT = 1,  /* the same call twice gives the same bits */
-       SOME = 2,    /* and one that wants less gives these bits of what it wants */
-       STATES = 4,  /* two runs with a state between them, and its gradient, are one */
+       SOME = 2,    /* and a call that wants fewer gradients gives the same bits */
+       STATES = 4,  /* two runs, with a state and its gradient between them, equal one */
        LONG = 8,    /* a long gated sequence */
        RAGGED = 16, /* sequences of different lengths in one batch, states in pools */
 };
 
-/* Lengths are times * chunk + more; of several chunks these have at least PASS_CHUNK tokens, for gradients that are forward passes: a GPU walks
- * such passes in segments from three of their chunks on, whatever chunks the gradients' own kernels have. */
+/* The trials. Lengths are times * chunk + more. If times > 1, chunk is at least PASS_CHUNK, for gradients by forward passes: a GPU
+ * divides passes of three or more of their chunks into segments, whatever the chunks of the gradients' own kernels are. */
 enum { PASS_CHUNK = 128 };
 
 typedef struct row {
@@ -50,42 +51,43 @@ static const row rows[] = {
     {1, 2, 1, 1, 1, LAYOUT_PADDED, INPUTS_EXTREME_GATE, STATES},
     {1, 5, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SPARSE, 0},
     {3, 7, 1, 2, 2, LAYOUT_PADDED, INPUTS_SLOW_GATE,
-     REPEAT | SOME | STATES}, /* chunks that matter to the next but one */
+     REPEAT | SOME | STATES}, /* chunks that have an effect on the next but one */
     {0, 11, 2, 2, 4, LAYOUT_PLAIN, INPUTS_DENSE, RAGGED},
     {1, 3, 2, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, RAGGED},
     {0, LONGEST, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, LONG},
-    {2, 5, 1, 2, 2, LAYOUT_PIECES, INPUTS_DENSE, 0}, /* rows of the second head lean */
+    {2, 5, 1, 2, 2, LAYOUT_PIECES, INPUTS_DENSE,
+     0}, /* rows of the second head begin inside a unit of 8 elements */
 };
 
 enum {
     ROWS = GRADIENT_SHAPES,
     LEANING_DRAW =
-        8 /* of the last row's numbers: gates by which states fade slowly enough for its faults to be seen */
+        8 /* seed of the last row: its gates let states fade slowly enough to show faults of this layout */
 };
 _Static_assert(sizeof rows == ROWS * sizeof *rows, "verify.h counts them");
 
-typedef fpa_gradient_squares form_squares[FORMS][GRADIENT_KINDS + 1]; /* of matrices last */
+typedef fpa_gradient_squares form_squares[FORMS][GRADIENT_KINDS + 1]; /* the last for matrices */
 
 typedef struct problem {
     bool posed;
     fpa_gradient_trial trial;
     fpa_status status;
     fpa_error error;
-    /* when it was put to the module */
+    /* results of the module */
     form_squares squares;
     fpa_gradient_findings found;
     fpa_status answered;
     fpa_error reason;
 } problem;
 
-/* Problems, and what was found when they were put to a module. */
+/* All trials of a head, and a module's results. */
 typedef struct fpa_gradient_problems {
     const fpa_head *head;
     const fpa_facts *facts;
     const fpa_module *backward, *forward;
     fpa_reference_size size;
     int64_t longest_allowed; /* tokens */
-    unsigned shapes;         /* bits of the rows that are tried; 0: all */
+    unsigned shapes;         /* bits of the rows that are run; 0: all */
     problem problems[ROWS];
     form_squares squares; /* of all trials */
     fpa_gradient_findings found;
@@ -102,7 +104,7 @@ static void make_outputs(fpa_gradient_check *c, fpa_gradient_outputs *outputs)
         c->status = gradient_outputs_make(c->trial, outputs, c->error);
 }
 
-/* Another call that wants some of it has the bits of the first. */
+/* Checks that another call, which may want fewer gradients, gives the same bits. */
 static void check_bits(fpa_gradient_check *c, const fpa_gradient_run *run, const fpa_gradient_outputs *first,
                        const char *what)
 {
@@ -122,14 +124,15 @@ static void check_bits(fpa_gradient_check *c, const fpa_gradient_run *run, const
         gradient_refuse(c, "%s", what);
 }
 
-/* The second part of the tokens with the state of the first, then the first part with its gradient. */
+/* Runs the second part of the tokens with the state after the first part, then the first part with that state's gradient. */
 static void check_states(fpa_gradient_check *c)
 {
     const fpa_gradient_trial *g = c->trial;
     const int64_t length = g->inputs.shape.length, cut = g->cut;
     fpa_field state, gradient;
     fpa_gradient_outputs outputs;
-    fpa_gradient_squares sums[GRADIENT_KINDS + 1] = {0}; /* states may be narrow: not among the others */
+    fpa_gradient_squares sums[GRADIENT_KINDS + 1] = {
+        0}; /* in sums of their own, since states may be narrow */
     char how[64];
     const fpa_gradient_run second = {
         .from = cut, .to = length, .state_in = &state, .d_state_in = &gradient, .kinds = ALL_KINDS};
@@ -154,10 +157,11 @@ static void check_states(fpa_gradient_check *c)
     c->how = "";
 }
 
-/* As they were one call by one, but for states that are handed over in the middle of each row. */
+/* As one call for each row, but with states handed over in the middle of each row. */
 static void check_ragged(fpa_gradient_check *c, const fpa_gradient_run *all)
 {
-    fpa_gradient_squares sums[GRADIENT_KINDS + 1] = {0}; /* states may be narrow: not among the others */
+    fpa_gradient_squares sums[GRADIENT_KINDS + 1] = {
+        0}; /* in sums of their own, since states may be narrow */
     fpa_gradient_outputs outputs;
     c->how = " (sequences of different lengths)";
     c->resumes = 2;
@@ -199,7 +203,7 @@ static fpa_status check_form(const examination *x, problem *p, fpa_form_index fo
     return c.status;
 }
 
-/* ---- all of them ---- */
+/* ---- all trials ---- */
 
 /* Operations of the reference: exact, absolute and plain. */
 static double reference_cost(const examination *x, const fpa_shape *s)
@@ -209,20 +213,23 @@ static double reference_cost(const examination *x, const fpa_shape *s)
     return 3 * pair * (double)(s->batch * s->query_heads) * (double)s->length * (double)s->length / 2;
 }
 
-/* False: this row says nothing of the head, or is too dear. */
+/* False: this row does not apply to the head, or needs too many operations. */
 static bool make_shape(const examination *x, const row *r, fpa_shape *s)
 {
     const fpa_head *head = x->head;
     const bool normalized = head->normalize != FPA_NORMALIZE_NONE, is_long = r->checks & LONG;
     const double token = fmax(x->facts->flop[FORM_CHUNKED], 1);
-    const int fixed = lift_heads(head); /* of the head's constants */
+    const int fixed = lift_heads(head); /* heads of the lift's constants; 0: any number */
     const int chunk = r->times > 1 && x->facts->chunk < PASS_CHUNK ? PASS_CHUNK : x->facts->chunk;
 
     if ((r->inputs == INPUTS_EXTREME_GATE || is_long) && !head->gate)
         return false;
-    if (is_long && head->lift && (head->lift->positions || head->lift->key_mask)) /* these do not repeat */
+    if (is_long && head->lift &&
+        (head->lift->positions ||
+         head->lift->key_mask)) /* positions and masks do not repeat with the tokens */
         return false;
-    if (r->layout == LAYOUT_PIECES && head_width(head) % 8 == 0 && head->dv % 8 == 0) /* C order */
+    if (r->layout == LAYOUT_PIECES && head_width(head) % 8 == 0 &&
+        head->dv % 8 == 0) /* it would be C order */
         return false;
     *s = (fpa_shape){.batch = r->batch,
                      .length = (int64_t)r->times * chunk + r->more,
@@ -236,7 +243,7 @@ static bool make_shape(const examination *x, const row *r, fpa_shape *s)
         s->length = (int64_t)fmin((double)x->longest_allowed, long_budget / token);
         return s->length > 2 * PERIOD + 8 * x->facts->chunk;
     }
-    if (r->layout == LAYOUT_PIECES) /* of one head none would lean */
+    if (r->layout == LAYOUT_PIECES) /* keeps both heads: rows of a single one are aligned */
         return s->length <= x->longest_allowed && reference_cost(x, s) <= 30 * reference_budget;
     if (reference_cost(x, s) > reference_budget) {
         s->batch = 1;
@@ -314,8 +321,8 @@ static fpa_status conclude(examination *x, fpa_error *error)
     return status;
 }
 
-/* All problems that the module carries out by these kernels: on a device at once, because most of the time goes by between its answers; modules of
- * the CPU have all threads each. What is found does not depend on it. */
+/* Runs all trials by these kernels: on a device in parallel, because most of the time passes between its calls; on the CPU one after the
+ * other, since each uses all threads. The result does not depend on this. */
 static fpa_status examine(examination *x, const fpa_module *backward, fpa_error *error)
 {
     const bool at_once = backward->backend->memory;
@@ -350,7 +357,7 @@ static void say(const fpa_gradient_findings *found, const char *what, char text[
              found->trials, (long long)found->longest, (long long)found->judged, found->worst, found->ratio);
 }
 
-/* A module with passes has two ways, of which a call takes one: both are examined. */
+/* A module with passes has two sets of kernels, of which a call uses one: both are examined. */
 static fpa_status examine_both(examination *x, const fpa_module *backward, char text[GRADIENT_TEXT],
                                fpa_error *error)
 {

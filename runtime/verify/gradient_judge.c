@@ -1,3 +1,4 @@
+/* gradient_judge: compares each number of a gradient with the formula's, and sums errors for the RMS. */
 #include "gradient_judge.h"
 
 #include <math.h>
@@ -28,8 +29,8 @@ void gradient_check_run(fpa_gradient_check *c, fpa_gradient_run run, fpa_gradien
 
 /* ---- bounds ---- */
 
-/* A gradient is a product of scores, or of their derivatives, and sums of what outputs have: twice the roundings of an
- * output, and those of dots over dv. What is stored is rounded once more. */
+/* The bound of a gradient, which is a product of scores or their derivatives and of sums like an output's: twice an output's roundings,
+ * and those of dots over dv. Storing rounds once more. */
 static fpa_bound bound(const fpa_gradient_check *c, int kind)
 {
     const fpa_head *head = c->trial->inputs.head;
@@ -45,11 +46,11 @@ static fpa_bound bound(const fpa_gradient_check *c, int kind)
 typedef struct comparison {
     fpa_gradient_check *check;
     fpa_bound bound;
-    fpa_gradient_squares *squares; /* added to */
-    const fpa_gradients *gates;    /* plain log-gates, where these are compared; else NULL */
+    fpa_gradient_squares *squares; /* the errors are added to these */
+    const fpa_gradients *gates;    /* the plain evaluation, if log-gates are compared; else NULL */
 } comparison;
 
-/* A number of a gradient: of a kind, or of matrix number `index`. */
+/* The position of a gradient's number: of a kind, or of matrix `index`. */
 typedef struct place {
     int kind, index;
     int64_t b, t, h, e; /* e: column, or entry of a matrix */
@@ -79,21 +80,21 @@ static void refuse_number(const comparison *c, const place *at, double value, do
         gradient_refuse(c->check, "%s is %s", name, isnan(value) ? "not a number" : "infinite");
 }
 
-/* Of a plain log-gate's error: that of its operands, which all terms share, and the terms', each for itself. */
+/* The expected squared error of a plain log-gate gradient: the error of the operands, which all terms share, and that of each term. */
 static double expected_square(const fpa_gradients *plain, int64_t i, double exact)
 {
     const double shared = plain->log_gate_whole[i] - exact;
     return shared * shared + plain->log_gate_carried[i];
 }
 
-/* One number; i: where its evaluations are. stored: the type that it was rounded to. */
+/* Compares one number; i: its index in the evaluations; stored: the type to which it was rounded. */
 static void compare(comparison *c, double value, const double *const evaluations[EVALUATIONS], int64_t i,
                     fpa_dtype stored, const place *at)
 {
     const double exact = evaluations[EXACT][i], magnitude = evaluations[MAGNITUDE][i];
     const double allowed = bound_allows(&c->bound, magnitude, exact), off = fabs(value - exact);
     fpa_gradient_findings *found = c->check->found;
-    if (stored == FPA_F16 && magnitude > 30000) /* where half precision ends */
+    if (stored == FPA_F16 && magnitude > 30000) /* near the end of f16's range */
         return;
     if (!isfinite(value) || !(off <= allowed)) {
         refuse_number(c, at, value, exact, allowed);
@@ -113,7 +114,7 @@ static void compare(comparison *c, double value, const double *const evaluations
 fpa_status gradient_check_rms(const fpa_head *head, fpa_form_index form, const fpa_gradient_squares *s,
                               const char *name, fpa_gradient_findings *to, fpa_error *error)
 {
-    /* Where the plain evaluation is exact (a normaliser's difference of one value and o, say), a rounding is still no fault. */
+    /* If the plain evaluation is exact (say, a normaliser's difference of one value and o), a rounding is no fault. */
     const double count = (double)s->count, rounding = dtype_roundoff(FPA_F32);
     const double found = sqrt(s->found / count);
     const double plain = sqrt(fmax(s->plain, s->expected) / count);

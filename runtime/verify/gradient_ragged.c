@@ -1,15 +1,16 @@
+/* gradient_ragged: gradients of a packed batch with states in a pool: two runs, the first for the gradients of states. */
 #include "gradient_ragged.h"
 
 #include <stdlib.h>
 
-enum { ROW_PARTS = 3 }; /* sequences of a row: the first, one of no tokens, the second */
+enum { ROW_PARTS = 3 }; /* sequences of a row: its first part, one without tokens, its second part */
 
 typedef struct ragged {
     fpa_gradient_check *check;
     const fpa_gradient_trial *trial;
     fpa_gradient_sequences sequences;
-    fpa_field states;         /* [rows]: behind the first part */
-    fpa_field before, behind; /* [sequences]: gradients of the states there */
+    fpa_field states;         /* [rows]: after the first part */
+    fpa_field before, behind; /* [sequences]: gradients of the states before and after them */
 } ragged;
 
 void gradient_make_states(fpa_gradient_check *c, int64_t count, fpa_field *states)
@@ -39,7 +40,7 @@ static void make_sequences(ragged *r, int64_t cut)
     }
 }
 
-/* Gradients of the states behind sequences: of a row's first part what its second one gave, else zeros. */
+/* Sets the gradients of states after sequences: for a row's first part that before its second part, otherwise zeros. */
 static void hand_back(ragged *r)
 {
     const fpa_field *from = &r->before;
@@ -74,7 +75,7 @@ static void check_states(const ragged *r)
         gradient_refuse(r->check, "the module wrote outside the elements of a state");
 }
 
-/* Once for the gradients of states, then for all others. */
+/* Runs once for the gradients of states, then for all others. */
 static void run_twice(ragged *r, const fpa_gradient_run *run, fpa_gradient_outputs *outputs)
 {
     const fpa_gradient_run first = {

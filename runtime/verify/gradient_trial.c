@@ -1,3 +1,4 @@
+/* gradient_trial: draws operands, evaluates the formula's gradients, and runs a module on the operands. */
 #include "gradient_trial.h"
 
 #include <math.h>
@@ -42,7 +43,7 @@ fpa_status gradient_trial_refuse(const fpa_gradient_trial *trial, fpa_form_index
 
 /* ---- making ---- */
 
-/* Of the tokens that the formula is evaluated for. */
+/* The reference's problem, for the tokens that it is evaluated for. */
 static fpa_problem problem_of(const fpa_gradient_trial *g)
 {
     fpa_problem problem = trial_problem(&g->inputs);
@@ -53,7 +54,7 @@ static fpa_problem problem_of(const fpa_gradient_trial *g)
     return problem;
 }
 
-/* A period of constant gates twice, for the formula; the tensors go on like that. */
+/* Copies the first period's values to the second, with constant gates; place() repeats them for all later tokens. */
 static void repeat(fpa_gradient_trial *g, int64_t period)
 {
     const fpa_trial *t = &g->inputs;
@@ -99,8 +100,8 @@ static fpa_status draw(fpa_gradient_trial *g, int64_t period, uint64_t seed, fpa
     return status;
 }
 
-/* Outputs that are 0 / 0, of queries all of whose keys are masked and whose eps is 0 say, have no gradients: their d_o is
- * zero. defined: 0 for these, 1 for others. */
+/* Sets d_o to zero for outputs that are 0 / 0, such as those of queries whose keys are all masked while eps is 0: they have no gradients.
+ * defined: 0 for these, 1 for others. */
 static fpa_status clear_undefined(fpa_gradient_trial *g, unsigned char *defined, fpa_error *error)
 {
     const fpa_problem problem = problem_of(g);
@@ -121,7 +122,7 @@ static fpa_status clear_undefined(fpa_gradient_trial *g, unsigned char *defined,
     return status;
 }
 
-/* o and den as a forward pass would have stored them; of outputs that are not defined 0 and 1. */
+/* Computes o and den as a forward pass would store them; 0 and 1 for undefined outputs. */
 static fpa_status store_outputs(fpa_gradient_trial *g, const unsigned char *defined, fpa_error *error)
 {
     fpa_problem problem = problem_of(g);
@@ -154,8 +155,8 @@ static fpa_status save_outputs(fpa_gradient_trial *g, fpa_error *error)
     return status;
 }
 
-/* A score's gradient is (d_o.v - d_o.o) / n, where o is a sum over n as well: of outputs that little was divided by, half
- * precision, which ends at 65504, gets no more than it can have between. */
+/* Scales d_o so that gradients stay in the range of f16, which ends at 65504: a score's gradient is (d_o.v - d_o.o) / n, and o is a sum
+ * over n, too, so that both factors grow if n is small. */
 static fpa_status keep_in_range(fpa_gradient_trial *g, fpa_error *error)
 {
     const fpa_head *head = g->inputs.head;
@@ -220,7 +221,7 @@ static fpa_status evaluate(fpa_gradient_trial *g, fpa_error *error)
     return status == FPA_OK ? reference_gradient_plain(&problem, &given, &g->to[PLAIN], error) : status;
 }
 
-/* Makes a field of all tokens from the values of the first two periods; later tokens repeat the second period. */
+/* Makes a field of all tokens from the values of the first two periods; later tokens repeat the second one. */
 static fpa_status place(const fpa_gradient_trial *g, fpa_field *field, fpa_dtype dtype, int64_t heads,
                         int64_t entries, const double *values, fpa_error *error)
 {
@@ -396,7 +397,7 @@ static struct fpa_backward_launch launch_of(const fpa_gradient_trial *g, const f
     return a;
 }
 
-/* Matrices, or their gradients, in the order of a launch; where they are on the device in `to`. */
+/* Takes matrices, or their gradients, in the order of a launch; `to`: their addresses on the device. */
 static void take_matrices(const fpa_gradient_trial *g, fpa_place *place, const float *const *from,
                           bool written, const float **to)
 {
@@ -404,7 +405,7 @@ static void take_matrices(const fpa_gradient_trial *g, fpa_place *place, const f
         to[i] = place_take(place, from[i], (size_t)gradient_entries(g, i) * sizeof(float), written, from[i]);
 }
 
-/* All of a launch as the module finds it: on a device copies, of which what is written comes back. */
+/* Gives a launch its operands: on a device these are copies, and results are copied back. */
 static void take_operands(const fpa_gradient_trial *g, const fpa_gradient_run *run,
                           fpa_gradient_outputs *outputs, fpa_place *place, struct fpa_backward_launch *a,
                           const float **matrices)
@@ -455,7 +456,7 @@ static fpa_status tell(const fpa_gradient_trial *g, const fpa_gradient_run *run,
 fpa_status gradient_run(const fpa_gradient_trial *g, const fpa_module *module, const fpa_gradient_run *run,
                         fpa_gradient_outputs *outputs, fpa_error *error)
 {
-    enum { OTHERS = 20 }; /* operands that are no matrices */
+    enum { OTHERS = 20 }; /* operands other than matrices */
     struct fpa_backward_launch a = launch_of(g, run, outputs);
     const int count = head_run_time_matrices(g->inputs.head);
     const size_t size = module->backward_workspace(module, (int)run->form, &a);

@@ -1,3 +1,4 @@
+/* handover: a trial in several runs, each with the state of the one before it. */
 #include "handover.h"
 
 #include <math.h>
@@ -56,7 +57,7 @@ static void check_same_state(fpa_check *c, const fpa_field *a, const fpa_field *
 {
     if (c->status != FPA_OK || field_equal(a, b, 0, 1))
         return;
-    for (int64_t batch = 0; batch < a->batch; batch++) /* zeros of either sign are one value */
+    for (int64_t batch = 0; batch < a->batch; batch++) /* zeros of either sign are equal */
         for (int64_t h = 0; h < a->heads; h++)
             for (int64_t i = 0; i < a->entries; i++)
                 if (field_get(a, batch, 0, h, i) != field_get(b, batch, 0, h, i)) {
@@ -65,8 +66,8 @@ static void check_same_state(fpa_check *c, const fpa_field *a, const fpa_field *
                 }
 }
 
-/* The producer's from nothing, one in place, none over no tokens (a copy), and one without a final state. Without a mask only the last run sees all
- * keys. */
+/* A run by the producer without initial state, one in place, one without tokens (a copy of the state), and one without final state.
+ * Without a mask only the last run reads all keys. */
 void check_resume(fpa_check *c, fpa_form_index producer)
 {
     const int64_t length = c->trial->shape.length;
@@ -94,7 +95,7 @@ void check_resume(fpa_check *c, fpa_form_index producer)
 
 /* ---- recent tokens ---- */
 
-/* Token `token` with a state of the tokens before `from`, which it must leave as it is; x->other: the state before. */
+/* Decodes a token with the state of the tokens before `from`, which must not change; x->other: a copy of it. */
 static void decode_recent_token(fpa_check *c, handover *x, int64_t from, int64_t token,
                                 fpa_form_index producer)
 {
@@ -108,7 +109,7 @@ static void decode_recent_token(fpa_check *c, handover *x, int64_t from, int64_t
     handover_check_values(c, x, token, token + 1, producer);
 }
 
-/* Some numbers of recent tokens: none, few, and all up to `end`. */
+/* Decodes with different numbers of recent tokens: none, few, and all up to `end`. */
 static void decode_recent_tokens(fpa_check *c, handover *x, int64_t from, int64_t end,
                                  fpa_form_index producer)
 {
@@ -120,7 +121,7 @@ static void decode_recent_tokens(fpa_check *c, handover *x, int64_t from, int64_
     c->form = producer;
 }
 
-/* Tokens before cut[0] are in the state from the start, those before cut[1] go into it together. */
+/* The state has the tokens before cut[0]; later those before cut[1] are added in one call. */
 void check_recent(fpa_check *c, fpa_form_index producer)
 {
     handover x;

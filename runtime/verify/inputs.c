@@ -1,3 +1,4 @@
+/* inputs: draws a trial's inputs from a seed. */
 #include "inputs.h"
 
 #include <math.h>
@@ -30,8 +31,8 @@ static double entry(const fpa_trial *t, double deviation, uint64_t *state)
     return dtype_round(t->head->dtype, are_positive(t) ? fabs(value) : value);
 }
 
-/* Zero all but degree + 1 coordinates of a token. Which ones depends on the token and not on the
- * head, so that queries meet keys. Together they reach every pair of coordinates in time. */
+/* Zeroes all but degree + 1 coordinates of a token. Which ones remain depends on the token, not on the head, so that queries and keys
+ * have common ones. Over many tokens every pair of coordinates occurs. */
 static void thin(const fpa_trial *t, int64_t token, double *x)
 {
     int d = head_width(t->head), kept = head_degree(t->head) + 1;
@@ -54,7 +55,7 @@ static bool has_coordinate(const fpa_head *head, int coordinate)
     return false;
 }
 
-/* Coordinates that no branch has, where these are zero. */
+/* Zeroes coordinates that no branch reads, for heads that require this. */
 static void clear(const fpa_trial *t, double *x)
 {
     const fpa_head *head = t->head;
@@ -77,9 +78,9 @@ static double *draw_vectors(const fpa_trial *t, int64_t heads, int width, double
     return x;
 }
 
-/* Log-gates: steps from -0.5 to 0, every eighth exactly 0, so that a chunk has next to no effect two chunks later;
- * slow: from -1/64 to 0, so that much of it remains; extreme: some gates erase the past entirely or nearly, and
- * products of a few of these are outside the range of fp32, or of one factor. */
+/* Log-gates: from -0.5 to 0, every eighth exactly 0, so that a chunk has next to no effect two chunks later. Slow: from -1/64 to 0, so
+ * that much of it remains. Extreme: some gates erase the past entirely or nearly, and products of a few gates, or a single one, are
+ * outside the range of f32. */
 static double *draw_gate(const fpa_trial *t, uint64_t *state)
 {
     const bool slow = t->shape.inputs == INPUTS_SLOW_GATE || t->shape.inputs == INPUTS_SLOW_POSITIVE;
@@ -97,7 +98,7 @@ static double *draw_gate(const fpa_trial *t, uint64_t *state)
     return gate;
 }
 
-/* What a matrix is for: a projection, or of a function of the position. */
+/* The use of a matrix: a projection, or part of a function of the position. */
 typedef enum fpa_role { PROJECTION, ANGLE, PHASE, AMPLITUDE } fpa_role;
 
 static fpa_role role_of(const fpa_head *head, int m)
@@ -113,8 +114,8 @@ static fpa_role role_of(const fpa_head *head, int m)
     return found;
 }
 
-/* Positive inputs are to keep a normaliser from zero: a kernel of the position is then near its amplitude, which is
- * positive, for most distances. */
+/* Positive inputs keep a normaliser from zero: a function of the position is then near its amplitude, which is positive, for most
+ * distances. */
 static double draw_entry(const fpa_trial *t, fpa_role role, double deviation, uint64_t *state)
 {
     const bool positive = are_positive(t);
@@ -131,7 +132,7 @@ static double draw_entry(const fpa_trial *t, fpa_role role, double deviation, ui
     }
 }
 
-/* Rows that keep a branch's dot near 1: entries of deviation (d rows)^(-1/4), diagonals of 1. */
+/* Draws a matrix with which a branch's dot is near 1: entries of deviation (d rows)^(-1/4), diagonals of 1. */
 static fpa_status draw_matrix(fpa_trial *t, int m, int slot, uint64_t *state, fpa_error *error)
 {
     const fpa_matrix *shape = &t->head->matrices[m];
@@ -167,15 +168,15 @@ static fpa_status draw_weights(fpa_trial *t, uint64_t *state, fpa_error *error)
     return status;
 }
 
-/* What queries are divided by so that scores are near 1, where a scale stands for ordinary widths. Others make up
- * for a weight, and some trials of every head take inputs as callers have them. */
+/* The divisor of queries, so that scores are near 1 if the scale is like that of common widths. Extreme scales compensate for a weight,
+ * and the trials of one layout use inputs as callers have them: no divisor. */
 static double query_divisor(const fpa_trial *t)
 {
     const double scale = fabs(t->head->scale);
     return scale > 0x1p-20 && scale < 0x1p20 && t->shape.layout != LAYOUT_HEAD_MAJOR ? scale : 1;
 }
 
-/* A token without a query, as callers pad: all of its scores may be zeros, and eps alone is what it is divided by. */
+/* Zeroes the query of one token, as for padding: all of its scores may be zero, and the divisor eps alone. */
 static void clear_query(fpa_trial *t)
 {
     const size_t vector = (size_t)t->shape.query_heads * (size_t)head_width(t->head);
@@ -183,7 +184,7 @@ static void clear_query(fpa_trial *t)
         memset(t->q + (size_t)t->shape.length / 2 * vector, 0, vector * sizeof *t->q);
 }
 
-/* What queries are multiplied by: the largest of some hundred exponents is then beyond what exponentials can hold. */
+/* The factor of queries. For large inputs the largest exponents are beyond the range of exponentials. */
 static double query_factor(const fpa_trial *t)
 {
     return t->shape.inputs == INPUTS_LARGE ? 64 : 1;

@@ -1,10 +1,11 @@
+/* judge: compares outputs with the formula, and checks guards and states. */
 #include "judge.h"
 
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
 
-/* One output of a trial, for messages: indices from 1, as everywhere. */
+/* One element of o; messages count from 1. */
 typedef struct element {
     int64_t b, t, h;
     int c;
@@ -84,7 +85,7 @@ static void refuse_element(fpa_check *c, element at, const char *what)
                  (long long)at.t + 1, (long long)at.h + 1, at.c + 1, what);
 }
 
-/* Criterion 1 for one element, with what can be wrong before it can be compared. */
+/* Criterion 1 for one element, after checking that it was written and is finite. */
 static void check_element(fpa_check *c, element at, const fpa_field *o, const fpa_bound *bound)
 {
     const fpa_trial *t = c->trial;

@@ -1,4 +1,4 @@
-/* A module that agreed with the formula -> a kernel. */
+/* make_kernel: makes a kernel of a verified module, with its description for callers. */
 #include "verify.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@
 #include "head/lift.h"
 #include "runtime/kernel.h"
 
-/* What a run-time matrix is, as a caller begins it. */
+/* The kind of a run-time matrix, by which a caller initialises it. */
 static const char *kind_of(const fpa_head *head, int m)
 {
     const fpa_matrix *matrix = &head->matrices[m];

@@ -1,3 +1,4 @@
+/* place: copies of operands in device memory, which is reused between runs. */
 #include "place.h"
 
 #include <stdlib.h>
@@ -5,7 +6,9 @@
 
 #include "tokens.h"
 
-enum { KEPT_COPIES = 4 }; /* blocks of a size whose bytes are of some field: of more, one is as good as new */
+enum {
+    KEPT_COPIES = 4
+}; /* blocks of a size that are kept for their contents: with more, one is reused for other bytes */
 
 static void take_block(fpa_spares *spares, int i, struct fpa_spare *block)
 {
@@ -13,13 +16,13 @@ static void take_block(fpa_spares *spares, int i, struct fpa_spare *block)
     spares->blocks[i] = spares->blocks[--spares->count];
 }
 
-/* The older bytes of two, nobody's first; of the same, the smaller block. */
+/* The better block to reuse: without known contents, else with the older ones; if equal, the smaller one. */
 static bool is_better(const struct fpa_spare *a, const struct fpa_spare *b)
 {
     return a->stamp != b->stamp ? a->stamp < b->stamp : a->size < b->size;
 }
 
-/* A block that has the size and does not waste most of itself; the caller's from now on. */
+/* Takes a block of at least this size and at most twice as large; false: there is none to reuse. */
 static bool take_spare(fpa_spares *spares, size_t size, struct fpa_spare *block)
 {
     int best = -1, fit = 0;
@@ -37,7 +40,7 @@ static bool take_spare(fpa_spares *spares, size_t size, struct fpa_spare *block)
     return true;
 }
 
-/* The block that has these bytes. */
+/* Takes the block whose contents are the field's. */
 static bool take_copy(fpa_spares *spares, const fpa_field *field, struct fpa_spare *block)
 {
     for (int i = 0; i < spares->count && field->stamp >= STAMP_FIRST; i++)
@@ -92,7 +95,7 @@ void place_free(fpa_place *place)
     *place = (fpa_place){0};
 }
 
-/* The region of bytes that were taken before, or NULL. */
+/* The region of bytes that were already taken, or NULL. */
 static fpa_region *find(const fpa_place *place, const void *bytes)
 {
     for (int i = 0; i < place->count; i++)
@@ -115,7 +118,7 @@ static fpa_region *next_region(fpa_place *place, const void *bytes, size_t size)
     return region;
 }
 
-/* Memory on the device for bytes, as yet without them; NULL after an error. */
+/* Adds a region with uninitialised device memory; NULL after an error. */
 static fpa_region *add(fpa_place *place, const void *bytes, size_t size)
 {
     fpa_region *region = next_region(place, bytes, size);
@@ -133,7 +136,7 @@ static fpa_region *add(fpa_place *place, const void *bytes, size_t size)
     return region;
 }
 
-/* A field's bytes, on the device. */
+/* Adds a region with a copy of a field. */
 static fpa_region *add_field(fpa_place *place, const fpa_field *field)
 {
     const fpa_memory *memory = place->module->backend->memory;
@@ -199,7 +202,7 @@ void *place_take_output(fpa_place *place, fpa_field *field, const void *byte)
         return NULL;
     region->front = region->size;
     region->field = field;
-    region->block.stamp = STAMP_NONE; /* until its bytes are those of the field again */
+    region->block.stamp = STAMP_NONE; /* until place_fetch has copied its bytes to the field */
     return copy_of(region, byte);
 }
 
@@ -244,7 +247,7 @@ const void *place_take_numbers(fpa_place *place, const void *numbers, int64_t co
 
 /* ---- workspaces ---- */
 
-enum { GUARD = 256 }; /* bytes before a workspace, and at least as many behind it */
+enum { GUARD = 256 }; /* bytes before a workspace, and at least as many after it */
 
 size_t guarded_bytes(size_t size)
 {

@@ -1,3 +1,4 @@
+/* plain: plain evaluations of a trial, and their errors. */
 #include "plain.h"
 
 #include <math.h>
@@ -6,8 +7,8 @@
 #include "base/dtype.h"
 #include "trial.h"
 
-/* Operations that one trial may spend on plain evaluations: a few hundredths of a second. Narrow
- * arithmetic hides more in its bound, so that this criterion has more to do, and long trials to see. */
+/* Operations of plain evaluations for one trial: a few hundredths of a second. Narrow arithmetic has wider bounds, so that this criterion
+ * matters more there, and for long trials. */
 static const double float_budget = 4e7, narrow_budget = 3e8;
 
 enum { FLOAT_COLUMNS = 4, NARROW_COLUMNS = 16 };
@@ -37,8 +38,7 @@ static int64_t outputs(const fpa_trial *t)
     return t->shape.batch * t->shape.length * t->shape.query_heads;
 }
 
-/* The errors of an evaluation's first columns, in narrow arithmetic before they are stored; of the
- * worse one when there is another already. */
+/* Errors of an evaluation's first columns, in narrow arithmetic before these are stored; keeps the larger of these and those in *worst. */
 static void keep_worse(const fpa_trial *t, const float *o, int stride, fpa_errors *worst)
 {
     fpa_dtype stored = t->facts->arithmetic == FPA_F32 ? t->head->dtype : FPA_F32;
@@ -52,7 +52,7 @@ static void keep_worse(const fpa_trial *t, const float *o, int stride, fpa_error
     }
 }
 
-/* Score by score, and feature by feature. */
+/* Evaluates score by score, and feature by feature. */
 static fpa_status evaluate(const fpa_trial *t, const fpa_problem *problem, fpa_errors *pairs,
                            fpa_errors *both, fpa_error *error)
 {
@@ -73,8 +73,8 @@ static fpa_status evaluate(const fpa_trial *t, const fpa_problem *problem, fpa_e
     return status;
 }
 
-/* A head with too many features for the second evaluation has no criterion of this kind at this
- * shape: the first alone would be an unfair yardstick for a long sum. */
+/* A trial with too many features for the second evaluation is not judged by this criterion: the first one's errors alone would be too
+ * small to judge a long sum of features. */
 fpa_status plain_measure(fpa_trial *t, fpa_problem problem, fpa_error *error)
 {
     bool narrow = t->facts->arithmetic != FPA_F32;

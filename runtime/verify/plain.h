@@ -1,38 +1,35 @@
-/* verify_plain: how far plain evaluations of a trial are from the formula, for verification's second
- * criterion. */
+/* plain: errors of plain evaluations of a trial, for verification's second criterion. */
 #ifndef FPAC_RUNTIME_VERIFY_PLAIN_H
 #define FPAC_RUNTIME_VERIFY_PLAIN_H
 
 #include "runtime/reference/reference.h"
 
-/* In narrow arithmetic tokens of the first chunk and later ones are told apart: what a state does
- * wrong shows in the later ones only, where errors are far smaller in relation to the magnitude
- * than at the first tokens. In float all are in the first part. */
+/* In narrow arithmetic tokens of the first chunk and later ones are judged separately: faults of a state show only in later ones, where
+ * errors are far smaller relative to the magnitude. In float all tokens are in the first part. */
 typedef enum fpa_part { PART_FIRST, PART_LATER, PARTS } fpa_part;
 
-/* Of errors over the magnitude. */
+/* Sums over errors relative to the magnitude. */
 typedef struct fpa_errors {
     double squares[PARTS];
     int64_t count[PARTS];
 } fpa_errors;
 
 typedef struct fpa_plain {
-    bool known;        /* both plain evaluations could be afforded */
-    int columns;       /* first columns of o that they are compared on */
-    fpa_errors floats; /* of the worse of the two, in float */
-    fpa_errors pairs;  /* narrow arithmetic: of the evaluation score by score */
-    fpa_errors narrow; /* of the worse of the two in that arithmetic */
+    bool known;        /* both plain evaluations were affordable */
+    int columns;       /* number of o's columns, from the first one on, that are compared */
+    fpa_errors floats; /* the larger errors of the two, in float */
+    fpa_errors pairs;  /* in narrow arithmetic: of the evaluation score by score */
+    fpa_errors narrow; /* in narrow arithmetic: the larger errors of the two */
 } fpa_plain;
 
 struct fpa_trial;
 
-/* The squared error of one value, an output's column, where that is compared: of the value less what
- * storing it may have done, `stored`. */
+/* Adds the squared error of one value if its output is compared; `stored`, the largest error of storing it, is subtracted before. */
 void errors_add(const struct fpa_trial *trial, int64_t output, int column, double value, double stored,
                 fpa_errors *errors);
-double errors_rms(const fpa_errors *errors, fpa_part part); /* 0 of none */
+double errors_rms(const fpa_errors *errors, fpa_part part); /* 0 without errors */
 
-/* Fill trial->plain. The problem is the trial's. */
+/* Fills trial->plain. problem: that of the trial. */
 fpa_status plain_measure(struct fpa_trial *trial, fpa_problem problem, fpa_error *error);
 
 #endif

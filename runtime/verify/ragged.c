@@ -1,3 +1,4 @@
+/* ragged: a trial's rows as packed batches in several calls, with sequences without tokens between them, and states in slots of a pool. */
 #include "ragged.h"
 
 #include <stdlib.h>
@@ -6,29 +7,30 @@
 #include "handover.h"
 #include "tokens.h"
 
-/* Tokens of no sequence, before the first and behind the last. */
+/* Tokens that belong to no sequence, before the first one and after the last. */
 enum { LEAD = 3, TAIL = 2 };
 
 enum { NONE = -1 };
 
-/* One call: the last one of each `apart` sequences has tokens from[b] .. to[b] - 1 of the trial's row b; all others have none. */
+/* One call: of each `apart` sequences the last one has tokens from[b] to to[b] - 1 of the trial's row b, the others none. */
 typedef struct call {
     const fpa_trial *trial;
     int64_t apart;
-    fpa_trial packed; /* its tokens, one sequence behind the other */
+    fpa_trial packed; /* the packed tokens */
     fpa_sequence_list list;
     int64_t *from, *to; /* [batch] */
-    int first;   /* cut: tokens before it repeat keys of a window, and their outputs are not asked for */
+    int first; /* number of the first cut: tokens before it repeat keys of a window, and their outputs are ignored */
     fpa_field o; /* packed */
-    bool recent; /* states lack all tokens: the last one alone has a query, q and o one for each sequence */
+    bool
+        recent; /* states lack all tokens, and only each sequence's last token has a query: q and o have one entry for each sequence */
 } call;
 
-/* All that the calls of a trial share. */
+/* Data shared by the calls of a trial. */
 typedef struct ragged {
     fpa_check *check;
     const fpa_trial *trial;
-    int64_t apart;        /* sequences from row to row */
-    int64_t count, slots; /* of sequences, of a pool's states */
+    int64_t apart;        /* number of sequences for each row */
+    int64_t count, slots; /* number of sequences, and of the pool's slots */
     fpa_field o, pool;
 } ragged;
 
@@ -39,7 +41,7 @@ static int64_t sequence_of(const call *c, int64_t row)
     return (row + 1) * c->apart - 1;
 }
 
-/* -1: of none. */
+/* The row of a sequence; -1: it has no tokens. */
 static int64_t row_of(const call *c, int64_t sequence)
 {
     return (sequence + 1) % c->apart ? -1 : (sequence + 1) / c->apart - 1;
@@ -52,7 +54,7 @@ static void copy_vectors(const fpa_field *from, int64_t b, int64_t token, fpa_fi
             field_put(to, 0, place, h, i, field_get(from, b, token, h, i));
 }
 
-/* Inputs as they lie in the trial's own fields; q is another matter. */
+/* Copies a token's inputs except q, as they are in the trial's fields. */
 static void copy_token(const fpa_trial *t, int64_t b, int64_t token, fpa_trial *packed, int64_t place)
 {
     copy_vectors(&t->k_field, b, token, &packed->k_field, place);
@@ -77,7 +79,7 @@ static int64_t query_tokens(const call *c)
     return c->recent ? c->list.count : c->packed.shape.length;
 }
 
-/* q and o of the token that lies at `place`, which is a sequence's. */
+/* The index in q and o of a sequence's token at index `place`. */
 static int64_t query_place(const call *c, int64_t sequence, int64_t place)
 {
     return c->recent ? sequence : place;
@@ -114,7 +116,7 @@ static void pack(call *c)
     }
 }
 
-/* Where piece n of a row begins; the second one of long rows is a whole chunk. */
+/* The token at which piece n of a row begins; the second piece of long rows is a whole chunk. */
 static int64_t cut_of(const fpa_trial *t, int n, int64_t b)
 {
     const int64_t length = t->shape.length, chunk = t->facts->chunk > 0 ? t->facts->chunk : 1;
@@ -124,7 +126,7 @@ static int64_t cut_of(const fpa_trial *t, int n, int64_t b)
     return n == 3 || cut > length ? length : cut;
 }
 
-/* Outputs to where the trial has its own. */
+/* Copies outputs to the trial's layout. */
 static void unpack(const call *c, fpa_field *o)
 {
     for (int64_t b = 0; b < c->trial->shape.batch; b++) {
@@ -140,7 +142,7 @@ static void unpack(const call *c, fpa_field *o)
     }
 }
 
-/* A token's outputs are no sequence's. */
+/* Whether a token's outputs are still poison. */
 static bool is_untouched(const fpa_field *o, int64_t token)
 {
     for (int64_t h = 0; h < o->heads; h++)
@@ -168,8 +170,7 @@ static void check_between(const ragged *r, const call *c)
 
 /* ---- slots ---- */
 
-/* The slot in which sequence s leaves its state after call n: all are different, within a call and between
- * consecutive ones. */
+/* The slot for the state of sequence s after call n: different for all sequences of a call and of the call before it. */
 static int32_t slot_after(const ragged *r, int n, int64_t s)
 {
     return (int32_t)((n * r->count + (n ? r->count - 1 - s : s)) % r->slots);
@@ -183,7 +184,7 @@ static bool slot_is_poison(const ragged *r, int64_t slot)
     return true;
 }
 
-/* Two slots have the same numbers, of either sign of zero. */
+/* Whether two slots have the same numbers; zeros of either sign are equal. */
 static bool slots_equal(const ragged *r, int64_t a, int64_t b)
 {
     for (int64_t h = 0; h < r->pool.heads; h++)
@@ -192,7 +193,8 @@ static bool slots_equal(const ragged *r, int64_t a, int64_t b)
     return true;
 }
 
-/* What a call with these indices has left. in: what it began with, NULL: zeros. */
+/* Checks the pool after call n: all states are in their slots, no other slot was written, and sequences without tokens have copied their
+ * states. */
 static void check_pool(const ragged *r, int n, const fpa_sequence_list *list)
 {
     if (r->check->status != FPA_OK)
@@ -206,7 +208,7 @@ static void check_pool(const ragged *r, int n, const fpa_sequence_list *list)
             check_refuse(r->check, expected ? "a state was not left in its slot"
                                             : "a slot that is nobody's was written");
     }
-    for (int64_t s = 2; s < r->count; s += 2) /* of no tokens */
+    for (int64_t s = 2; s < r->count; s += 2) /* sequences without tokens */
         if (list->in && !slots_equal(r, list->in[s], list->out[s]))
             check_refuse(r->check, "a sequence of no tokens changed its state");
     check_guards(r->check, "the pool of states", &r->pool);
@@ -225,7 +227,7 @@ static void free_call(call *c)
     free(c->list.out);
 }
 
-/* Tokens of each row: from cut `first` on, to cut `last`, or to `end` where that is not 0. */
+/* Makes a call with each row's tokens from cut `first` to cut `last`, or to `end` if that is not 0. */
 static void make_call(const ragged *r, int first, int last, int64_t end, call *c)
 {
     const fpa_trial *t = r->trial;
@@ -252,7 +254,8 @@ static void make_call(const ragged *r, int first, int last, int64_t end, call *c
     }
     c->packed.shape.batch = 1;
     c->packed.shape.length = total;
-    c->list.longest = last % 2 ? total : longest; /* known, or not */
+    c->list.longest =
+        last % 2 ? total : longest; /* callers may know the longest sequence, or only the total */
     if (end)
         c->list.recent = longest > 1 ? longest - 1 : 1;
     check->status = make_fields(c, &r->o, check->error);
@@ -260,15 +263,14 @@ static void make_call(const ragged *r, int first, int last, int64_t end, call *c
         pack(c);
 }
 
-/* An index outside the pool, which a GPU takes for none. */
+/* An index that means no slot; a GPU also treats one beyond the pool's end so. */
 static int32_t no_slot(const ragged *r, int n)
 {
     return is_of_gpu(r->trial->facts) && n == 1 ? (int32_t)r->slots : NONE;
 }
 
-/* The slots of call n's states. A sequence with an odd number continues from the state that it left in the call
- * before; one with an even number has no tokens and copies the state of the one before it. Nothing needs a state
- * of sequence 0. */
+/* Sets the slots of call n's states. A sequence with an odd number continues from its state of the call before; one with an even number
+ * has no tokens and copies the state of the sequence before it. Sequence 0 has no state. */
 static void set_slots(const ragged *r, int n, fpa_sequence_list *list)
 {
     for (int64_t s = 0; s < list->count; s++) {
@@ -277,7 +279,7 @@ static void set_slots(const ragged *r, int n, fpa_sequence_list *list)
     }
 }
 
-/* Its packed tokens, and what it leaves of tokens that are no sequence's. */
+/* Runs a call, and checks that outputs of tokens that belong to no sequence are unchanged. */
 static void run_packed(const ragged *r, int n, call *c, fpa_field *state_in, fpa_field *state_out)
 {
     fpa_check *check = r->check;
@@ -294,7 +296,7 @@ static void run_packed(const ragged *r, int n, call *c, fpa_field *state_in, fpa
     check_between(r, c);
 }
 
-/* Call number n: from cut `first` to cut `last`. reads, leaves: states. */
+/* Call n, from cut `first` to cut `last`. reads, leaves: with initial, with final states. */
 static void run_call(ragged *r, int n, int first, int last, bool reads, bool leaves)
 {
     call c;
@@ -313,7 +315,7 @@ static void run_call(ragged *r, int n, int first, int last, bool reads, bool lea
 
 /* ---- later tokens ---- */
 
-/* Outputs of the changed call before token `edge` of each row are those of the call before it. */
+/* Whether the changed call's outputs before token `edge` of each row equal those in r->o. */
 static bool same_before(const ragged *r, const call *c, int64_t edge)
 {
     const fpa_field *o = &r->o;
@@ -328,8 +330,8 @@ static bool same_before(const ragged *r, const call *c, int64_t edge)
     return true;
 }
 
-/* Repeats the call of all tokens up to a cut, whose outputs are in r->o, with other values, or values that are not
- * finite, from each sequence's middle on: only that sequence's later outputs may change. */
+/* Repeats the call of all tokens up to a cut, whose outputs are in r->o, with other or non-finite values from the middle of each sequence
+ * on: only later outputs of the same sequence may change. */
 static void check_later(const ragged *r, int last)
 {
     fpa_check *check = r->check;
@@ -344,15 +346,15 @@ static void check_later(const ragged *r, int last)
     free_call(&c);
 }
 
-/* ---- recent tokens beside states ---- */
+/* ---- states and recent tokens ---- */
 
-/* Decodes with recent tokens: from the states that the first call left, with all later tokens up to `end` beside
- * them, as many for each sequence as it has; each sequence's last token is its query. States in slots must not
- * change. */
+/* Decodes with recent tokens: with the states after the first call, and all later tokens up to `end` as recent ones, a different number
+ * for each sequence; each sequence's last token is its query. States in slots must not change. */
 static void check_query(ragged *r, int64_t end, const fpa_bound *bound)
 {
     fpa_check *check = r->check;
-    const bool here = !check->module->backend->memory; /* a device's own is what later calls begin with */
+    const bool here =
+        !check->module->backend->memory; /* on a device later calls show whether states have changed */
     call c;
     make_call(r, 1, 1, end, &c);
     unsigned char *before = here ? malloc(r->pool.size) : NULL;
@@ -370,7 +372,7 @@ static void check_query(ragged *r, int64_t end, const fpa_bound *bound)
     free_call(&c);
 }
 
-/* One sequence has its query's token alone, and then more. */
+/* Once with a sequence that has only its query's token, once with more. */
 static void check_queries(ragged *r)
 {
     fpa_check *check = r->check;
@@ -415,7 +417,7 @@ static void run_equal(ragged *r)
             check_refuse(r->check, "states are not in their slots, or in others, too");
 }
 
-/* ---- all of them ---- */
+/* ---- all calls ---- */
 
 static void check_outputs(const ragged *r, int64_t from)
 {
@@ -424,11 +426,11 @@ static void check_outputs(const ragged *r, int64_t from)
     check_guards(r->check, "o", &r->o);
 }
 
-/* Without a mask only the last call sees all keys. */
+/* Without a mask only the last call reads all keys. */
 static void run_ragged(ragged *r)
 {
     const fpa_head *head = r->trial->head;
-    /* without states short sequences may be computed in another way, which has other bits: all tokens in one call */
+    /* first all tokens in one call without states: short sequences may be computed differently then, with other bits */
     run_call(r, 0, 0, 3, false, false);
     check_outputs(r, 0);
     if (head->causal)
@@ -441,7 +443,8 @@ static void run_ragged(ragged *r)
     check_outputs(r, head->causal ? 0 : cut_of(r->trial, 2, r->trial->shape.batch - 1));
 }
 
-/* More sequences than a warp has lanes, and on a device than a block has threads, as far as a module may have a copy of a state for each. */
+/* Runs with more sequences than a warp has lanes, and on a device than a block has threads, as far as memory suffices for a copy of each
+ * one's state. */
 static void run_many(ragged *r)
 {
     enum { LANES = 32, THREADS = 512, ELEMENTS = 20000000 };

@@ -1,13 +1,13 @@
-/* ragged: sequences of different lengths in one call, with states in the slots of pools. */
+/* ragged: packed batches, with states in the slots of pools. */
 #ifndef FPAC_RUNTIME_VERIFY_RAGGED_H
 #define FPAC_RUNTIME_VERIFY_RAGGED_H
 
 #include "judge.h"
 
-/* A trial's sequences in three calls that cut each somewhere else, with none between them, and states that go from slot
- * to slot: outputs are those of the trial, and slots that are nobody's stay as they are. Values of a sequence's later tokens, NaN
- * and infinities among them, are in no earlier output and in no other sequence's. Then once more with sequences of one length;
- * inputs are as before afterwards. */
+/* Runs a trial's sequences in three calls that cut each at another token, with sequences without tokens between them, and with states
+ * that move from slot to slot: outputs must be those of the trial, and unused slots must not change. Values of a sequence's later tokens,
+ * including NaN and infinities, must not change its earlier outputs, nor those of other sequences. Then runs sequences of equal lengths.
+ * Restores the inputs. */
 void check_ragged(fpa_check *c);
 
 #endif

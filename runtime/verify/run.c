@@ -1,4 +1,4 @@
-/* verify_run: one call of a module on a trial's operands. */
+/* run: one call of a module on a trial's operands. */
 #include "trial.h"
 
 #include <stdint.h>
@@ -7,21 +7,21 @@
 #include "base/dtype.h"
 #include "place.h"
 
-/* What one call works on. */
+/* One call. */
 typedef struct call {
     const fpa_trial *trial;
     const fpa_module *module;
     const fpa_run *run;
-    struct fpa_launch launch, keys; /* keys: of a draft, that may be accepted */
+    struct fpa_launch launch, keys; /* keys: tokens before a draft, which may be accepted */
     fpa_draft_launch halves;
-    fpa_candidate candidate; /* that was chosen, */
-    bool forced;             /* if one was */
-    const float **weights;   /* [matrix_count]: where the module finds them */
+    fpa_candidate candidate; /* the chosen one, */
+    bool forced;             /* if one was chosen */
+    const float **weights;   /* [matrix_count]: addresses for the module */
     fpa_guarded workspace;
     fpa_place place;
 } call;
 
-/* A state lacks the newest keys of a window. */
+/* A window's state lacks its newest keys: the launch has these, too. */
 static struct fpa_launch launch_of(const call *c)
 {
     const fpa_trial *t = c->trial;
@@ -68,7 +68,7 @@ static void set_sequences(const fpa_run *r, struct fpa_launch *launch)
     }
 }
 
-/* NULL: the fastest. */
+/* NULL: the fastest candidate. */
 static const fpa_candidate *candidate_of(const call *c)
 {
     return c->forced ? &c->candidate : NULL;
@@ -101,7 +101,7 @@ static fpa_status make_workspace(call *c, fpa_error *error)
                 text, size);
 }
 
-/* The matrices in the order of a launch. */
+/* Takes the matrices in the order of a launch. */
 static void take_weights(call *c)
 {
     const fpa_head *head = c->trial->head;
@@ -116,7 +116,7 @@ static void take_weights(call *c)
     c->launch.weights = c->weights;
 }
 
-/* What a launch says of its sequences. */
+/* Takes the arrays that describe sequences and slots. */
 static void take_sequences(call *c)
 {
     struct fpa_launch *a = &c->launch;
@@ -136,7 +136,7 @@ static void take_keys_and_states(call *c, struct fpa_launch *a)
  * unchanged. */
 static fpa_status take_operands(call *c, fpa_error *error)
 {
-    enum { OTHERS = 15 }; /* operands that are no weights */
+    enum { OTHERS = 15 }; /* operands other than weights */
     const fpa_trial *t = c->trial;
     struct fpa_launch *a = &c->launch;
     fpa_status status = place_make(&c->place, c->module, t->spares, OTHERS + t->head->matrix_count, error);
@@ -149,7 +149,7 @@ static fpa_status take_operands(call *c, fpa_error *error)
     a->workspace = place_take_guarded(&c->place, &c->workspace);
     take_weights(c);
     take_sequences(c);
-    if (c->run->draft) { /* keys that may be accepted are of the same fields, elsewhere */
+    if (c->run->draft) { /* tokens that may be accepted are in the same fields */
         take_keys_and_states(c, &c->keys);
         c->keys.weights = a->weights;
         c->halves.counts = place_take_numbers(&c->place, c->halves.counts, c->keys.batch);
@@ -157,7 +157,7 @@ static fpa_status take_operands(call *c, fpa_error *error)
     return c->place.status;
 }
 
-/* The total of the keys, then the outputs. */
+/* Runs the first half, the total of the keys, then the second, the outputs. */
 static fpa_status run_halves(const call *c, fpa_error *error)
 {
     struct fpa_launch total = c->launch, outputs = c->launch;
@@ -183,7 +183,7 @@ static fpa_status forward(const call *c, fpa_error *error)
     return place_leave(module, status, error);
 }
 
-/* A verdict on the module, where the failure is one; a device that fails is none. */
+/* The error of a failed call: REFUSED if it is the module's fault, otherwise the device's status. */
 static fpa_status tell_failure(const call *c, fpa_status status, const fpa_error *reason, fpa_error *error)
 {
     char text[TRIAL_TEXT];
@@ -204,7 +204,7 @@ static fpa_status check_workspace(const call *c, fpa_error *error)
                 "%s: the module wrote outside its workspace of %zu bytes", text, c->workspace.size);
 }
 
-/* Sequence b is `more` tokens further on: its place on the batch's axis. */
+/* Moves sequence b by b * more tokens, by the stride of the batch axis. */
 static void shift_sequences(struct fpa_launch *a, int64_t more)
 {
     int64_t *strides[] = {a->q_stride,    a->k_stride,        a->v_stride,       a->o_stride,
@@ -213,7 +213,7 @@ static void shift_sequences(struct fpa_launch *a, int64_t more)
         strides[i][0] += more * strides[i][1];
 }
 
-/* A draft's halves: keys that may be accepted, and queries with theirs. */
+/* Sets a draft's two halves: tokens that may be accepted, and queries with their keys. */
 static void set_halves(call *c)
 {
     const fpa_draft_trial *draft = c->run->draft;

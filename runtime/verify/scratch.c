@@ -1,3 +1,4 @@
+/* scratch: a pool of memory for questions that are answered in parallel. */
 #include "scratch.h"
 
 #include <stdbool.h>

@@ -1,3 +1,4 @@
+/* tokens: draws positions and key masks, and sets those that modules read. */
 #include "tokens.h"
 
 #include <math.h>
@@ -7,7 +8,7 @@
 #include "base/splitmix.h"
 #include "head/lift.h"
 
-enum { GUARD = 256, BETWEEN = 0xff /* a byte that belongs to no key: as if it took part */ };
+enum { GUARD = 256, BETWEEN = 0xff /* value of bytes that belong to no key: as if it took part */ };
 
 static int numbers_of(const fpa_trial *t)
 {
@@ -21,10 +22,10 @@ static double uniform(uint64_t *state)
 
 /* ---- values ---- */
 
-/* Far from 0 phases have many turns, which float does not tell apart. */
+/* Positions far from 0 give phases of many turns, which float does not resolve. */
 static double draw_position(const fpa_trial *t, uint64_t kind, int64_t token, int number, uint64_t *state)
 {
-    const int64_t side = 7; /* of a grid: where a position has several numbers */
+    const int64_t side = 7; /* positions of several numbers are those of a grid */
     const double step =
         numbers_of(t) == 1 ? (double)token : (double)(number % 2 ? token / side : token % side);
     switch (kind % 3) {
@@ -53,7 +54,7 @@ static bool draw_kept(const fpa_trial *t, uint64_t kind, int64_t token, uint64_t
     }
 }
 
-/* Bytes of keys that take part are any but 0. */
+/* Any byte but 0 means that the key takes part. */
 static void draw_sequence(fpa_trial *t, uint64_t seed, int64_t b, uint64_t *state)
 {
     const int64_t length = t->shape.length, numbers = numbers_of(t);
@@ -85,9 +86,9 @@ fpa_status tokens_draw(fpa_trial *t, uint64_t seed, fpa_error *error)
     return FPA_OK;
 }
 
-/* ---- as a module gets them ---- */
+/* ---- tensors for modules ---- */
 
-/* Bytes of a mask, in the trial's layout: one behind the other, with gaps, or of one sequence after the other. */
+/* Makes the mask's bytes in the trial's layout: contiguous, with gaps, or with the batch as the fastest axis. */
 static fpa_status place_mask(fpa_trial *t, fpa_error *error)
 {
     const fpa_shape *s = &t->shape;
@@ -109,7 +110,7 @@ fpa_status tokens_place(fpa_trial *t, fpa_error *error)
 {
     const fpa_shape *s = &t->shape;
     fpa_status status = FPA_OK;
-    if (t->positions) /* their numbers stand where others have heads, so that they have a stride too */
+    if (t->positions) /* a position's numbers use the axis of heads, so that they have a stride */
         status = field_make(&t->position_field, NULL, FPA_F32, s->layout, s->batch, s->length, numbers_of(t),
                             1, error);
     if (status == FPA_OK && t->key_mask)
@@ -127,7 +128,7 @@ static bool is_masked(const fpa_trial *t, int64_t b, int64_t token)
     return t->key_mask && t->key_mask[b * t->shape.length + token] == 0;
 }
 
-/* Of one field of a token: its numbers, or none. */
+/* Sets a token's values in a field, or NaN and infinities. */
 static void put_vectors(fpa_field *field, const double *values, int64_t b, int64_t token, bool no_numbers)
 {
     values += (b * field->tokens + token) * field->heads * field->entries;

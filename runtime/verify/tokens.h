@@ -1,25 +1,24 @@
-/* tokens: what a trial's tokens have beside their vectors: positions, and a mask of keys. Heads that take none of
- * them have none of them. */
+/* tokens: positions and key masks of a trial's tokens, for heads that read these. */
 #ifndef FPAC_RUNTIME_VERIFY_TOKENS_H
 #define FPAC_RUNTIME_VERIFY_TOKENS_H
 
 #include "trial.h"
 
-/* Positions and the mask by a seed, each sequence's its own: integers from 0, integers far from it, or any real
- * numbers; some keys masked, those of the first tokens, runs of whole chunks, or none. */
+/* Draws positions and masks, for each sequence in another way: integers from 0, integers far from 0, or any real numbers; some keys
+ * masked, or those of the first tokens, or whole chunks, or none. */
 fpa_status tokens_draw(fpa_trial *trial, uint64_t seed, fpa_error *error);
 
-/* How a module gets them: with strides, guards and values in between. After tokens_draw. */
+/* Makes the tensors for modules, with strides, guards and values in gaps. Call after tokens_draw. */
 fpa_status tokens_place(fpa_trial *trial, fpa_error *error);
 
-/* Their values, and no numbers for keys and values that are masked: these are not looked at. */
+/* Sets the drawn values; keys and values that are masked become NaN and infinities, since they must not be read. */
 void tokens_restore(fpa_trial *trial);
 
-/* Others from token `from` on: positions that are further away or no numbers, and a mask that is the opposite. Keys
- * and values that were masked are those of the trial again. */
+/* Changes tokens from `from` on: positions become NaN, the mask is inverted, and keys and values that were masked get the trial's
+ * values. */
 void tokens_change_future(fpa_trial *trial, int64_t from);
 
-/* The byte of a token in the mask that modules get. */
+/* The byte of a token in the mask that modules read. */
 unsigned char *tokens_mask_at(const fpa_trial *trial, int64_t b, int64_t t);
 
 #endif

@@ -1,3 +1,4 @@
+/* trial: draws inputs, evaluates the formula, and decides which outputs can be compared with it. */
 #include "trial.h"
 
 #include <math.h>
@@ -11,16 +12,17 @@
 #include "place.h"
 #include "tokens.h"
 
-/* Operations that one trial may spend on the reference: a few hundredths of a second. Above, the
- * formula is evaluated at some tokens only. */
+/* Operations of the reference for one trial: a few hundredths of a second. If all tokens would need more, the formula is evaluated only
+ * at some. */
 static const double reference_budget = 3e7;
 
 enum {
     FEWEST_TOKENS = 6,
-    UNSEEN = 64, /* how far outputs that were not evaluated may be above those that were */
+    UNSEEN = 64, /* factor by which outputs that were not evaluated may exceed those that were */
 };
 
-static const double tame_condition = 64; /* of a normaliser: plain evaluations still have some digits */
+static const double tame_condition =
+    64; /* condition of a normaliser up to which plain evaluations still have correct digits */
 
 static int64_t outputs(const fpa_trial *t)
 {
@@ -54,8 +56,8 @@ static double pair_cost(const fpa_trial *t)
     return t->size.score + 4 * t->head->dv + 20;
 }
 
-/* All tokens when that is affordable, else the ends of the sequence, the tokens around the first
- * chunk's end, and others evenly spread. */
+/* Chooses all tokens if that is affordable; otherwise the ends of the sequence, the tokens around the first chunk's end, and others
+ * evenly spread. */
 static void choose_judged(fpa_trial *t)
 {
     int64_t length = t->shape.length, chunk = t->facts->chunk;
@@ -72,9 +74,9 @@ static void choose_judged(fpa_trial *t)
     memcpy(t->compared, t->judged, (size_t)outputs(t));
 }
 
-/* Where the normaliser nearly vanishes the first-order bound says nothing: not judged. The bound of
- * narrow arithmetic gives up long before errors are out of proportion, and signed inputs are those
- * that tell features apart: there outputs are still compared with plain evaluations. */
+/* Excludes outputs whose normaliser is so near zero that the first-order bound does not hold. In narrow arithmetic that happens long
+ * before errors are out of proportion, and inputs of both signs distinguish features best: such outputs are still compared with plain
+ * evaluations. */
 static fpa_status drop_loose(fpa_trial *t, fpa_error *error)
 {
     fpa_problem problem = trial_problem(t);
@@ -93,7 +95,7 @@ static fpa_status drop_loose(fpa_trial *t, fpa_error *error)
             t->loose[i] = 1;
             t->compared[i] = t->facts->arithmetic != FPA_F32 && condition[i] <= tame_condition;
         } else if (!t->judged[i]) {
-            t->loose[i] = 1; /* not known */
+            t->loose[i] = 1; /* the bound was not evaluated here */
         }
     return status;
 }
@@ -104,9 +106,8 @@ static void drop(fpa_trial *t, int64_t output)
     t->loose[output] = 1;
 }
 
-/* Half precision ends at 65504: results near that say nothing either. In narrow arithmetic,
- * whose bound is far below the magnitude, a result within the bound counts. Where those that were looked at come
- * near, of others nothing is known. */
+/* Excludes results near the end of their type's range, which is 65504 for f16. In narrow arithmetic, whose bound is far below the
+ * magnitude, the result plus its bound counts. If evaluated results come near the limit, those that were not evaluated may exceed it. */
 static void drop_overflows(fpa_trial *t)
 {
     static const double most[FPA_DTYPES] = {1e38, 1e38, 32768};
@@ -125,8 +126,8 @@ static void drop_overflows(fpa_trial *t)
         t->loose[i] |= !t->compared[i];
 }
 
-/* Scores and features of half precision overflow before the results do; what was not looked at may. So may those of
- * large inputs, where a map is an exponential. */
+/* Excludes outputs whose scores or features may overflow in f16, which happens before results do; also those of large inputs whose map is
+ * an exponential. Outputs that were not evaluated may overflow, too. */
 static fpa_status drop_peaks(fpa_trial *t, fpa_error *error)
 {
     const double limit = t->facts->arithmetic == FPA_F16 ? 32768 : 1e37;
@@ -272,7 +273,7 @@ int64_t trial_matrix_entries(const fpa_trial *t, const fpa_matrix *matrix)
            (matrix->per_head ? t->shape.heads : 1);
 }
 
-/* NaN at odd tokens, an infinity at even ones. */
+/* Sets NaN at odd tokens, infinity at even ones. */
 static void spoil(fpa_field *field, int64_t b, int64_t token, int64_t heads, int entries)
 {
     for (int64_t h = 0; h < heads; h++)
@@ -280,7 +281,7 @@ static void spoil(fpa_field *field, int64_t b, int64_t token, int64_t heads, int
             field_put(field, b, token, h, i, token % 2 ? (double)NAN : (double)INFINITY);
 }
 
-/* Whatever is multiplied by it is seen, by zero too. */
+/* NaN and infinities show in every product, even with zero. */
 void trial_change_future(fpa_trial *t, int64_t from)
 {
     tokens_change_future(t, from);

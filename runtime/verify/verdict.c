@@ -1,3 +1,4 @@
+/* verdict: conclusions from the results of a form's trials. */
 #include "verdict.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* verdict: what trials of a form found -> figures, and all forms' in one line. */
+/* verdict: from the results of trials: figures for each form, and one line of text. */
 #ifndef FPAC_RUNTIME_VERIFY_VERDICT_H
 #define FPAC_RUNTIME_VERIFY_VERDICT_H
 

@@ -1,4 +1,4 @@
-/* verify: module -> kernel. A module becomes callable only after it agreed with the formula. */
+/* verify: the trials of a forward module, and their checks. A module becomes callable only after it has agreed with the formula. */
 #include "verify.h"
 
 #include <stdatomic.h>
@@ -13,28 +13,27 @@
 #include "verdict.h"
 #include "walk.h"
 
-/* FLOP of one run. Shapes of more are cut to one (batch, head); what is still ten times above
- * is left out, and the verdict says how far the lengths went. */
+/* FLOP of one run. A shape that needs more is reduced to one batch entry and head; if it still needs ten times as many, it is skipped,
+ * and the verdict tells the longest sequence. */
 static const double run_budget = 4e8;
 static const double state_budget = 2e7; /* elements of all states of one trial */
-/* FLOP of all runs of a row. Rows that are dearer ask only for what no other one asks for. */
+/* FLOP of all runs of a row. A row that needs more has only its checks `lean`, which no other row has. */
 static const double row_budget = 4e9;
-/* An element of a state in a run that hands one over is filled, read, written, looked at and copied: as dear as so
- * many FLOP. */
+/* FLOP that take as long as handling one element of a state that is handed over: it is filled, read, written, checked and copied. */
 static const double state_work = 20;
-/* FLOP of the states of a handover, which the parallel form makes chunk by chunk: dearer ones are left out. */
+/* FLOP of the states of a handover, which the parallel form computes chunk by chunk: handovers that need more are skipped. */
 static const double handover_budget = 2e10;
 
 enum { SEED = 20240607, SKIPPED = -1 };
 
-/* Lengths are times * chunk + more + windows * (the window). Each (batch, heads, query heads), layout and check occurs
- * with short sequences; long ones are few. */
+/* The trials. Lengths are times * chunk + more + windows * (the window). Each (batch, heads, query heads), layout and check occurs with
+ * short sequences; few are long. */
 typedef struct row {
     int times, more;
     int batch, heads, query_heads;
     fpa_layout layout;
-    fpa_inputs inputs, normalized; /* normalized: of heads with a normaliser */
-    int checks, lean;              /* lean: of a row that is too dear; SKIPPED: none, nor the row */
+    fpa_inputs inputs, normalized; /* normalized: for heads with a normaliser */
+    int checks, lean; /* lean: checks of a row above row_budget; SKIPPED: such a row is skipped */
 } row;
 
 static const row rows[] = {
@@ -58,17 +57,17 @@ static const row rows[] = {
      CHECK_HANDOVER | CHECK_FUTURE | CHECK_CANDIDATES | CHECK_RAGGED,
      CHECK_CHAIN | CHECK_FUTURE | CHECK_CANDIDATES},
     {0, 3, 1, 2, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RESUME,
-     SKIPPED}, /* one token after the other */
+     SKIPPED}, /* runs of one token each */
     {0, 2, 1, 1, 99, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, CHECK_RECENT,
      0},                                                             /* more query heads than lanes */
     {2, 3, 1, 1, 1, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_DENSE, 0, 0}, /* SIGNED_ROW */
-    /* blocks of a cluster take several turns each */
+    /* each block of a cluster processes several chunks */
     {0, 389, 1, 1, 1, LAYOUT_PLAIN, INPUTS_EXTREME_GATE, INPUTS_EXTREME_GATE, CHECK_RESUME | CHECK_CANDIDATES,
      CHECK_RESUME | CHECK_CANDIDATES},
     {0, 1161, 1, 1, 2, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE,
      CHECK_HANDOVER | CHECK_FUTURE | CHECK_CANDIDATES | CHECK_RAGGED | CHECK_MANY,
      CHECK_CHAIN | CHECK_FUTURE | CHECK_CANDIDATES},
-    /* lengths below, at and above a window, and runs that end in it; exponents that overflow as they are */
+    /* lengths below, at and above a window, and runs that end inside it; exponents that overflow if they are not reduced */
     {1, 3, 1, 1, 2, LAYOUT_PADDED, INPUTS_LARGE, INPUTS_LARGE, CHECK_RESUME | CHECK_FUTURE | CHECK_RECENT,
      CHECK_CHAIN | CHECK_RECENT},
     {0, -1, 1, 2, 4, LAYOUT_PADDED, INPUTS_DENSE, INPUTS_DENSE, CHECK_HANDOVER | CHECK_RECENT,
@@ -81,9 +80,10 @@ static const row rows[] = {
      CHECK_CHAIN | CHECK_RECENT},
     {0, 2, 1, 1, 99, LAYOUT_PLAIN, INPUTS_DENSE, INPUTS_POSITIVE, 0,
      SKIPPED}, /* more query heads than lanes */
-    /* of every head: values of several chunks one behind the other, which C kernels read where they lie; chunks that matter to the next but one */
+    /* for every head: values of several chunks without gaps, which C kernels read without copies; chunks that have an effect on the next
+     * but one */
     {2, 3, 1, 1, 1, LAYOUT_PLAIN, INPUTS_SLOW_GATE, INPUTS_SLOW_GATE, 0, SKIPPED},
-    /* of a GPU, the chunked form alone: two segments of two chunks and one of one, behind a state */
+    /* for a GPU, the chunked form only: two segments of two chunks and one of one, after an initial state */
     {4, 8, 2, 2, 4, LAYOUT_PLAIN, INPUTS_SLOW_GATE, INPUTS_SLOW_GATE, CHECK_SEGMENTS | CHECK_RESUME,
      CHECK_SEGMENTS},
 };
@@ -98,7 +98,7 @@ enum {
     RECENT_ROW = 3
 };
 
-/* Windows that a row is longer by: rows for heads that have one. */
+/* Windows by which a row is longer: rows for heads that have a window. */
 static int64_t windows_of(const row *r)
 {
     static const int windows[WHOLE_ROW - WINDOW_ROWS] = {2, 1, 1, 3, 1, 2};
@@ -112,13 +112,13 @@ static double run_cost(const fpa_head *head, const fpa_facts *facts, const fpa_s
     return heads * facts->flop[form] * (form == FORM_PARALLEL ? pairs : length);
 }
 
-/* A row of segments is the chunked form's. */
+/* The row of segments is for the chunked form only. */
 static bool has_form(const fpa_facts *facts, const fpa_shape *s, int form)
 {
     return facts->forms & 1 << form && (!(s->checks & CHECK_SEGMENTS) || form == FORM_CHUNKED);
 }
 
-/* And a GPU's, to whom a run is dear ten times later: the formula's work does not depend on features. */
+/* That row has ten times the budget, since a GPU runs it, and the reference's work does not depend on features. */
 static bool exceeds(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s, int form, double times)
 {
     const double most = times * run_budget * (s->checks & CHECK_SEGMENTS ? 10 : 1);
@@ -135,21 +135,21 @@ static int count_bits(int bits)
     return bits ? 1 + count_bits(bits & (bits - 1)) : 0;
 }
 
-/* FLOP of the states that the parallel form hands over: it makes them chunk by chunk. */
+/* FLOP of the states that the parallel form hands over, which it computes chunk by chunk. */
 static double states_cost(const fpa_facts *facts, const fpa_shape *s)
 {
     return (double)(s->batch * s->heads) * (double)s->length * facts->flop[FORM_CHUNKED];
 }
 
-/* FLOP of a handover beside the form's own: states go from run to run. */
+/* FLOP of a handover in addition to the runs' own: states are copied from run to run. */
 static double handover_cost(const fpa_facts *facts, const fpa_shape *s, int form)
 {
-    enum { HANDED = 4 }; /* runs, which together are as long as the sequence */
+    enum { HANDED = 4 }; /* runs that together have the sequence's tokens */
     const double elements = (double)(s->batch * s->heads) * (double)facts->state_elements;
     return (form == FORM_PARALLEL ? states_cost(facts, s) : 0) + HANDED * state_work * elements;
 }
 
-/* FLOP of everything that a row asks of the module, by its checks. */
+/* FLOP of all runs of the module for a row's checks. */
 static double row_cost(const fpa_head *head, const fpa_facts *facts, const fpa_shape *s)
 {
     const int forms = count_bits(facts->forms & ((1 << FORMS) - 1));
@@ -165,7 +165,7 @@ static double row_cost(const fpa_head *head, const fpa_facts *facts, const fpa_s
     return flop;
 }
 
-/* False: this row says nothing new of the head. */
+/* False: this row does not apply to the head, or needs too many operations. */
 static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_module *module, const row *r,
                        fpa_shape *s)
 {
@@ -178,7 +178,7 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
         return false;
     if ((r->inputs == INPUTS_EXTREME_GATE && !head->gate) || (r->more == 97 && chunk <= 97))
         return false;
-    /* with positive features a quotient hides one of many below the roundings of narrow arithmetic */
+    /* inputs of both signs: with positive ones the quotient hides a wrong feature among many below the roundings of narrow arithmetic */
     if (r == &rows[SIGNED_ROW] &&
         (facts->arithmetic == FPA_F32 || head->normalize == FPA_NORMALIZE_NONE || !head->causal))
         return false;
@@ -207,19 +207,19 @@ static bool make_shape(const fpa_head *head, const fpa_facts *facts, const fpa_m
     return s->checks != SKIPPED;
 }
 
-/* What a row asks of the module: inputs, and what the formula gives for them. */
+/* A row's inputs and the formula's outputs. */
 typedef struct problem {
-    bool posed; /* false: nothing is asked */
+    bool posed; /* false: the row is skipped */
     fpa_trial trial;
-    fpa_status status; /* of making it */
+    fpa_status status; /* of making the trial */
     fpa_error error;
 } problem;
 
-/* A problem, put to one of the module's candidates for a form. */
+/* A problem for one of the module's forms and candidates. */
 typedef struct question {
     int row;
     fpa_form_index form;
-    /* by the pick; else by the candidate that the module finds the fastest for calls of this size */
+    /* by the picked candidate; else by the fastest for calls of this size */
     bool walks;
     fpa_pick pick;
     fpa_measure measure;
@@ -230,16 +230,16 @@ typedef struct question {
 typedef struct fpa_module_problems {
     const fpa_head *head;
     const fpa_facts *facts;
-    const fpa_module *module; /* NULL: none is there yet */
+    const fpa_module *module; /* NULL: not known yet */
     problem problems[ROWS];
-    fpa_blocks blocks; /* of runs that follow one another */
+    fpa_blocks blocks; /* for runs that follow one another */
     question *questions;
     int count;
-    atomic_int refused; /* the first question that was not passed */
+    atomic_int refused; /* the first question that failed */
     scratch_list scratch;
 } examination;
 
-/* Rows that say something new of some modules. */
+/* Rows that apply only to some modules. */
 static bool is_of_module(int index)
 {
     return index >= CLUSTER_ROWS && index < WINDOW_ROWS;
@@ -258,8 +258,8 @@ static void pose(int index, void *user)
         p->status = trial_make(&p->trial, x->head, x->facts, shape, SEED + (uint64_t)index, &p->error);
 }
 
-/* Whether trials by other candidates than the fastest are asked for in this row of the form: a recurrent one takes few
- * tokens, and else the two longest rows that can be afforded, the last ones, have more than one chunk. */
+/* Whether a row's trial is also run by candidates other than the fastest: for the recurrent form one short row, for others the two
+ * longest rows that are affordable, which have more than one chunk. */
 static bool is_walked(const examination *x, int index, int form)
 {
     int later = 0;
@@ -279,7 +279,8 @@ static bool is_walked(const examination *x, int index, int form)
     return later <= (form == FORM_RECURRENT ? 1 : 2);
 }
 
-/* What is asked of each of them: states go round once, and what the future does where nothing is asked twice. */
+/* Checks of candidates other than the fastest: each form takes over states from one other form, and later tokens are changed only if
+ * nothing is repeated. */
 static int walked_checks(int checks)
 {
     if (checks & CHECK_HANDOVER)
@@ -295,7 +296,8 @@ static void ask(examination *x, int index, int form, const fpa_pick *pick)
         q->pick = *pick;
 }
 
-/* By all candidates but the fastest, too: those of large calls, of which no formula could be had in time. */
+/* Adds a form's questions: by the fastest candidate, and by others, which large calls would use, for which the formula would take too
+ * long. */
 static void ask_form(examination *x, int index, int form)
 {
     fpa_pick picks[MANY_PICKS];
@@ -337,7 +339,7 @@ static fpa_status put(const examination *x, question *q, fpa_trial *t)
     return status;
 }
 
-/* With inputs and memory of its own. */
+/* Answers a question with tensors and memory of its own. */
 static fpa_status put_at_once(examination *x, question *q, const fpa_trial *t)
 {
     scratch its = scratch_take(&x->scratch);
@@ -351,8 +353,7 @@ static fpa_status put_at_once(examination *x, question *q, const fpa_trial *t)
     return status;
 }
 
-/* After a failed check later ones tell nothing more and are skipped; earlier ones are finished, so that the first
- * failure is the one that is reported. */
+/* After a failed question later ones are skipped; earlier ones are finished, so that the first failure is the one that is reported. */
 static void note_refused(examination *x, int index)
 {
     int first = atomic_load(&x->refused);
@@ -406,8 +407,8 @@ void module_problems_free(fpa_module_problems *problems)
     free(problems);
 }
 
-/* A device is asked everything at once: it computes for the smallest part of the time, in which memory is filled, copied and looked at. One that
- * has no memory for all of that has it, perhaps, for a question alone. Modules of the CPU have all threads each. */
+/* On a device all questions are answered in parallel, since most of the time is spent filling, copying and comparing memory. If memory
+ * does not suffice for this, they are answered one after the other. On the CPU each question uses all threads. */
 static void answer_all(examination *x)
 {
     atomic_init(&x->refused, x->count);
@@ -426,7 +427,7 @@ static void answer_all(examination *x)
     }
 }
 
-/* What is found does not depend on what is asked at once: it is added up in the order of the questions. */
+/* Results are added up in the order of the questions, so that they do not depend on which were answered in parallel. */
 static fpa_status examine(examination *x, fpa_measure measures[FORMS], int *count, fpa_error *error)
 {
     fpa_status status;

@@ -1,13 +1,14 @@
+/* walk: picks of candidates. */
 #include "walk.h"
 
 #include <string.h>
 
 #include "base/round.h"
 
-/* Of a call; what a head of a million features has. */
+/* Candidates of a call, as many as for a head of a million features. */
 enum { MANY_CANDIDATES = 768 };
 
-/* A trial of so many is run in parts of which one has a single token. */
+/* A trial of at most this many tokens is run in parts, one of which has a single token. */
 enum { FEW_TOKENS = 5 };
 
 static int list_candidates(const fpa_module *module, const fpa_call_size *size,
@@ -45,7 +46,7 @@ static int find_fastest(const fpa_candidate *list, int count)
     return best;
 }
 
-/* Whether calls of the size take the candidate anyway, with states and without: it is the fastest of both. */
+/* Whether calls of the size use the candidate without a pick, both with states and without, since it is the fastest of both. */
 static bool is_taken(const fpa_module *module, const fpa_call_size *size, const fpa_candidate *fastest)
 {
     fpa_candidate list[MANY_CANDIDATES];
@@ -57,7 +58,7 @@ static bool is_taken(const fpa_module *module, const fpa_call_size *size, const 
            other->segments == fastest->segments;
 }
 
-/* The first and the last of each mechanism and variant; what is taken anyway is left out. */
+/* Adds the first and the last candidate of each mechanism and variant, except one that is used without a pick. */
 static void add_picks(const fpa_module *module, const fpa_call_size *size, fpa_pick picks[MANY_PICKS],
                       int *count)
 {
@@ -110,7 +111,8 @@ int walk_list(const fpa_module *module, const fpa_shape *shape, fpa_form_index f
     return count;
 }
 
-/* Segments are runs of as many chunks each, the last one's fewer: of n chunks up to (n + 1) / 2 have several. */
+/* Segments have equal numbers of chunks, only the last one fewer: with n chunks and up to (n + 1) / 2 segments, all but the last have
+ * several. */
 int walk_list_segments(const fpa_module *module, const fpa_shape *shape, int chunk,
                        fpa_pick picks[MANY_PICKS])
 {
