@@ -39,24 +39,25 @@
  * Features, term by term, the last factor fastest:
  *   0..31: x[1-32]
  *
- * How it runs. A panel x[row][token] in shared memory holds what features are products of: coordinates, projected
- * rows, rows with a weight on the key side. A unit is 16 consecutive features. Each lane names a row, so that one
- * ldmatrix fetches a factor of a whole unit; the product of the factors is the unit's feature fragment, in registers.
+ * How it runs. A panel x[row][token] in shared memory holds the rows of which features are products: coordinates,
+ * projected rows, rows that are weighted for keys. A unit is 16 consecutive features. Each lane gives the address of a
+ * row, so that one ldmatrix fetches a factor of a whole unit; the product of the factors is the unit's feature
+ * fragment, in registers.
  */
 enum {
     D_IN = 32,            /* width of q and k */
     DV = 16,              /* width of v and o */
     FEATURES = 32,      /* D, rows of the state */
-    FEATURES16 = 64,    /* of the tables: whole blocks of the portable state kernel */
+    FEATURES16 = 64,    /* the same, up to whole blocks of the portable state kernel */
     COPY_ROWS = 64,     /* of a copy of the state */
     UNITS = 2,          /* of 16 features, the last one filled with zeros */
     FACTORS = 1,          /* of a feature */
     ROWS = 34,            /* packed rows a token */
     ZERO_ROW = 33,
-    ONES_ROW = 32,        /* 1 for every token, 0 behind the last key */
+    ONES_ROW = 32,        /* 1 for every token, 0 after the last key */
     COLUMN_BLOCKS = 1,   /* of v and o, each for blocks of its own */
     COLUMN_TILES = 2,    /* of 8 columns a block */
-    ALL_TILES = 3,       /* with the one whose first column is z */
+    ALL_TILES = 3,       /* including the tile whose first column is z */
     COLUMNS = COLUMN_BLOCKS * 8 * ALL_TILES, /* of a copy of the state */
     THREADS = 128,          /* of a block of chunk_state and chunk_output: 4 warps */
     WARPS = 4,
@@ -64,16 +65,16 @@ enum {
     QUERY_TOKENS = 128,  /* a block */
     CHUNK = 128,         /* tokens between copies of the state in the chunked form */
     PANEL = 64,          /* tokens of a panel of keys */
-    WARP_UNITS = 1,      /* that a warp of the state kernel owns */
-    SLICES = 1,          /* blocks of the state kernel a head and block of columns */
+    WARP_UNITS = 1,      /* units whose sums a warp of the state kernel has */
+    SLICES = 1,          /* blocks of the state kernel for each head and block of columns */
     GROUP = 4,              /* units in a tile of the state */
     GROUPS = (UNITS + GROUP - 1) / GROUP,
-    STAGES = 3,             /* tiles of the state on their way */
+    STAGES = 3,             /* buffers for tiles of the state */
     /* bytes */
     ELEMENT = 2,            /* of an operand of the products */
     QUERY_PITCH = 272,      /* a row of the panel of queries */
     KEY_PITCH = 144,        /* a row of a panel of keys */
-    RAW_PITCH = 80,        /* a token as it lies in memory */
+    RAW_PITCH = 80,        /* a token of q or k as in device memory */
     VALUE_PITCH = 48,      /* a token's values */
     TILE_PITCH = 48,       /* a feature's row of the state */
     OUTPUT_PITCH = 48      /* a token of o */
@@ -89,11 +90,10 @@ enum {
  *                           place of q and k
  *   NAME_pad_rows           copies of q, k, v with rows that are multiples of 16 bytes; zeros for the values of
  *                           masked keys
- *   NAME_pack_rows          packed rows of q and k: vectors for warpgroups, if they cannot read q and k as given; tiles
- *   for
- *                           portable kernels of many blocks
+ *   NAME_pack_rows          packed rows of q and k: vectors for warpgroups, if they cannot read q and k as given;
+ *                           tiles for portable kernels of many blocks
  *   NAME_chunk_state        processes the keys: writes the state before each chunk, and the final one
- *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
+ *   NAME_chunk_state_small  the same with smaller blocks, for calls of few heads (some heads on warpgroups)
  *   NAME_segment_scan       adds the totals of earlier segments to the copies of later ones; if copies are kept for
  *                           a second call, on warpgroups, it runs at the same time as NAME_chunk_output
  *   NAME_chunk_output       reads the state before a chunk, then the chunk's own keys; writes o. On warpgroups, if
@@ -140,222 +140,210 @@ enum {
  *
  * Parameters, in this order: one fpa_cuda_call; an fpa_cuda_backward (NAME_backward_...) or fpa_cuda_maps
  * (NAME_cluster_scan, NAME_sequence_scan, and on warpgroups NAME_fused_chunk); an array of the addresses of the
- * run-time matrices, if the head has any. NAME_chunk_state and NAME_chunk_output of warpgroups, and
- * NAME_parallel_output, have fpa_cuda_maps in place of that array. Sizes are elements unless a name says bytes. */
+ * run-time matrices, if the head has any. On warpgroups NAME_chunk_state and NAME_chunk_output, and
+ * NAME_parallel_output, have fpa_cuda_maps in place of that array.
+ * Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
-/* A compiler takes seconds for all kernels of a file, one after the other. So the file may be compiled as several
- * programs at the same time, each with FPA_CUDA_PART defined as one of these numbers; the resulting modules
- * together have all kernels. */
-#define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _window, _split_reduction */
+/* A compiler takes seconds for the kernels of a file, one after the other. So the file may be compiled as several
+ * programs at the same time, each with FPA_CUDA_PART defined as one of these numbers; together, the resulting modules
+ * have all kernels. */
+#define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _decode_window, _split_reduction */
 #define FPA_CUDA_PART_DECODE_RECENT 2 /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3  /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4 /* NAME_fused_chunk, _cluster_scan, _chunk_contraction, _parallel_output */
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state */
-#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, or NAME_sequence_scan */
+#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, NAME_sequence_scan */
 #define FPA_CUDA_PART_DECODE_DRAFT 7      /* NAME_decode_draft */
-#define FPA_CUDA_PART_ROWS 8 /* kernels before and between the others: NAME_pack_rows, _segment_scan */
+#define FPA_CUDA_PART_ROWS 8 /* all that run before or between these: NAME_pack_rows, _segment_scan ... */
 #define FPA_CUDA_PARTS 8
-/* Of gradients: */
+/* Numbers of the parts of a file of gradients: */
 #define FPA_CUDA_PART_BACKWARD_MOVED 1 /* NAME_backward_gather, _scatter, _pass_gates */
 #define FPA_CUDA_PART_BACKWARD_KEYS 3
 #define FPA_CUDA_PART_BACKWARD_QUERIES 4
-#define FPA_CUDA_PART_BACKWARD_STATE 5 /* and all others */
-#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* NAME_backward_project, _unproject and the kernels beside these */
+#define FPA_CUDA_PART_BACKWARD_STATE 5 /* NAME_backward_state, and all kernels without another part */
+#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* kernels of made rows: NAME_backward_project, _unproject ... */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
 #define FPA_CUDA_HAS(part) 1
 #endif
 
-/* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
- * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
- * abi/cuda_kernels.h. */
+/* How a kernel is launched: threads of a block (0: the head has no such kernel), bytes of its dynamic shared memory,
+ * and the blocks for which a multiprocessor has registers (0: registers do not limit them). A geometry has one for each
+ * kernel, in the order of abi/cuda_kernels.h. */
 #define FPA_CUDA_KERNELS 38
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
 
-/* The work of a kernel, counted for one head, over all blocks that share it; machine/cuda_cost.h computes its time
- * from these counts. */
+/* Counts of a kernel's work, summed over all blocks that share a head; machine/cuda_cost.h computes times from them. */
 struct fpa_cuda_work {
-    int products;     /* of 16 x 8 x 16 numbers, on tensor cores */
-    int shared;       /* passes of 128 bytes of shared memory */
-    int instructions; /* of warps */
+    int products;     /* matrix products on tensor cores, in units of 16 x 8 results of 16 summands */
+    int shared;       /* accesses to shared memory, in units of 128 bytes */
+    int instructions; /* each for a warp */
     int bytes;        /* of device memory, read or written */
-    int cached;       /* bytes that are read once more, from the second-level cache */
-    int awaited; /* clocks for which a warp waits for data that it has requested, with nothing else to do */
+    int cached;       /* bytes that are read again, from the second-level cache */
+    int awaited;      /* clocks that a warp waits for requested data with nothing else to do */
 };
 struct fpa_cuda_kernel_work {
-    struct fpa_cuda_work step; /* 16 tokens, queries or keys */
-    struct fpa_cuda_work copy; /* a copy that is written; NAME_chunk_output: 16 queries that read one;
-                                  NAME_pad_rows: queries or keys, where step is of values */
-    struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
+    struct fpa_cuda_work step; /* per 16 tokens, queries or keys */
+    /* per copy of the state that is written; NAME_chunk_output: per 16 queries that read one; NAME_pad_rows: per 16
+     * queries or keys, where step is of values */
+    struct fpa_cuda_work copy;
+    struct fpa_cuda_work keys; /* per 16 queries and 64 keys that they see */
     int warpgroups;            /* 1: products are by wgmma */
-    int trips; /* dependent accesses to memory, one after the other, before a block's first step */
+    int trips;                 /* memory accesses before a block's first step that need each other's result */
 };
 
-/* Constants of a module's kernels: NAME_geometry in the module, initialised by these names. */
+/* What the host has to know of a module's kernels: the constant NAME_geometry in the module, which lists its values by
+ * the names of these fields. */
 struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
-    struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* NAME_decode_resident: bytes beside rows of a state */
-    int features;                                   /* D, rounded up to whole units of 16 */
-    int columns;        /* of the copies: dv rounded up, then one of z when normalised, rounded up */
-    int column_blocks;  /* blocks of columns that chunk_state and chunk_output are launched for */
-    int copy_bytes;     /* of an element of the copies of the state */
-    int chunk;          /* tokens between copies of the state: a multiple of query_tokens */
-    int state_elements; /* of one (batch, head) as given in and out: D*dv, then D when normalised */
-    int state_element;  /* bytes of one */
-    int weights;        /* run-time matrices; with a lift they are NAME_lift_rows's */
-    int element;        /* bytes of a number of q, k, v and o */
+    struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* decode_resident: without rows of the state */
+    int features;                                   /* D, rounded up to a multiple of 16 */
+    int columns;       /* of copies of the state: dv, one for z if normalised, rounded up to blocks */
+    int column_blocks; /* blocks of columns, for which chunk_state and chunk_output have thread blocks each */
+    int copy_bytes;    /* of an element of the copies of the state */
+    int chunk;         /* tokens between copies of the state: a multiple of query_tokens */
+    int state_elements; /* of the caller's state of one (batch, head): D*dv, then D of z if normalised */
+    int state_element;  /* bytes of such an element */
+    int weights;        /* run-time matrices; if the head has a lift, NAME_lift_rows alone reads them */
+    int element;        /* bytes of an element of q, k, v and o */
     int gate;           /* 1: gated */
-    int unmasked;       /* 1: every query sees all keys */
-    int window;         /* newest keys whose weights are exponentials; 0: none */
-    int decays;         /* 1: NAME_gate_scan computes call.decays, too */
-    int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
-    /* then: numbers of a box of values; fewer than 64 if NAME_chunk_state has ones behind them */
-    int value_box;
-    /* columns after dv, for values whose boxes begin at the multiple of 16 bytes before a row; 0: such values are
-     * padded */
+    int unmasked;       /* 1: not causal, every query sees all keys */
+    int window;         /* newest keys of a query, which have the weights exp(scale q.k); 0: none */
+    int decays;         /* 1: NAME_gate_scan also computes call.decays */
+    int value_width;    /* dv if NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+    int value_box;      /* columns of a TMA box of values: 64, or fewer if ones follow in the same slab */
+    /* columns that a slab has after dv, so that boxes of rows that begin amid 16 bytes can begin at the multiple of 16
+     * bytes before; 0: NAME_pad_rows copies such values */
     int value_room;
-    int padded_vector;    /* NAME_pad_rows: numbers of a padded row of q and k, */
-    int padded_value;     /* and of v; 0: these are not padded */
-    int lifted_vector;    /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
-    int lift_tokens;      /* tokens of a head that a block of it takes, of all batches */
-    int lift_steps;       /* parts into which its rows can be divided among blocks (call.lift_slices) */
-    int lift_by_heads;    /* 1: the matrices or angles that its blocks keep differ from head to head */
-    int cluster_maps;     /* 1: NAME_cluster_scan computes coordinates itself, from q and k */
-    int fused_maps;       /* 1: so does NAME_fused_chunk */
-    int sequence_state;   /* NAME_sequence_scan: numbers of the state that a cluster passes to another one */
-    int cluster_stays;    /* 1: its clusters are persistent and process several sequences; 0: one each */
+    /* kernels that run before the others */
+    int padded_vector; /* NAME_pad_rows: elements of a padded row of q and k; 0: they are not padded */
+    int padded_value;  /* NAME_pad_rows: the same of v */
+    int lifted_vector; /* NAME_lift_rows: elements of a token's coordinates in memory; 0: no lift */
+    int lift_tokens;   /* NAME_lift_rows: tokens of a head in a work item, counted through all batches */
+    int lift_steps;    /* NAME_lift_rows: the most blocks that can share a token (call.lift_slices) */
+    int lift_by_heads; /* 1: blocks of NAME_lift_rows keep matrices or angles that differ from head to head */
+    int cluster_maps;  /* 1: NAME_cluster_scan computes coordinates itself, from q and k */
+    int fused_maps;    /* 1: NAME_fused_chunk computes coordinates itself, from q and k */
+    int sequence_state;   /* NAME_sequence_scan: floats of a state that a cluster passes on to another */
+    int cluster_stays;    /* 1: clusters of NAME_cluster_scan can process several sequences each */
     int cluster_reverses; /* 1: NAME_cluster_scan can process tokens in reverse order */
-    int key_mask;         /* 1: a mask of keys is given */
-    int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
-    /* and of a slab those that a box brings: fewer than 64 if a row of ones follows the first slab's */
-    int vector_box;
-    int given_rows;  /* coordinates in further slabs, which boxes bring from q and k; 0: none; */
-    int given_first; /* number of the first one */
-    /* portable kernels: rows of a tile of pack_tokens keys, x[row][token], in place of a vector; 0: vectors, or
-     * nothing */
-    int panel_keys;
+    int key_mask;         /* 1: the caller gives a mask of keys */
+    int vector_rows;      /* elements of a vector: a row of q or k, or packed by NAME_pack_rows */
+    int vector_box;    /* elements of a TMA box of vectors: 64, or fewer if ones follow in the first slab */
+    int given_rows;    /* coordinates that boxes bring from q and k, into slabs of their own; 0: none */
+    int given_first;   /* index in q and k of the first of these */
+    int panel_keys;    /* portable kernels: rows of a packed tile x[row][token] of keys; 0: no tiles */
     int panel_queries; /* the same of queries */
-    int pack_tokens;   /* that a block of it takes */
-    int pack_operand; /* bytes of the matrices in two parts, if an earlier launch splits them; 0: none does */
-    int pack_chunks;  /* chunks of them, each split by one block of that launch */
-    int pack_per_head;      /* 1: each head has its own matrices */
-    int chunk_state_slices; /* NAME_chunk_state: blocks a head */
+    int pack_tokens;   /* NAME_pack_rows: tokens of a work item, or of a packed tile */
+    int pack_operand;  /* bytes of the matrices in two parts, if a launch before splits them; else 0 */
+    int pack_chunks;   /* blocks of that launch for one set of matrices */
+    int pack_per_head; /* 1: each head has its own set of matrices */
+    /* the split schedule */
+    int chunk_state_slices; /* NAME_chunk_state: blocks that share a head's features */
     int small_state_slices; /* NAME_chunk_state_small: the same */
-    int query_tokens;       /* NAME_chunk_output: that a block takes */
+    int query_tokens;       /* NAME_chunk_output: queries of a work item */
     int parallel_tokens;    /* NAME_parallel_output: the same */
-    /* NAME_chunk_output: clocks that a warp waits for keys, for 16 queries and 64 keys, if they have one stage
-     * beside tiles of a copy */
-    int awaited_keys;
-    int contraction_tokens; /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
-    int contraction_keys;   /* keys that it fetches at a time */
-    int contraction_dots;   /* dot products that it stores for a token, one for each set of monomials */
-    /* 1: it can also compute sums of scores times values, which are gradients of values */
-    int contraction_values;
-    /* 1: it, NAME_chunk_state and NAME_chunk_output can process tokens in reverse order */
-    int contraction_turns;
-    /* 1: persistent blocks. Those of NAME_chunk_state take every gridDim.x-th walk, those of NAME_chunk_output the
-     * next block of queries */
-    int persistent;
-    int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
-    int fused_totals;          /* 1: NAME_fused_chunk can compute the totals of segments itself */
-    int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
-                                  read; 0: as in a copy */
-    int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
-    int fused_value;           /* there, else 0 */
-    /* numbers of q and k, 16 or 32, in rows of no more of them, that its boxes have; 0: 64 */
-    int fused_vector_box;
-    int fused_packs;    /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
-    int fused_unpadded; /* 1: NAME_fused_chunk reads rows at any address; 2: of joined heads, too */
-    int fused_reverses; /* 1: it can process tokens in reverse order */
-    int fused_narrows;  /* 1: it can store o as f16 although its operands are bf16 (call.narrows) */
-    /* numbers of the state that it stores before each FPA_CUDA_KEPT tokens; 0: it stores none */
-    int fused_kept;
-    int decode_features;       /* NAME_decode: that a block takes at least */
-    int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
-    int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
-    int decode_resident_row;   /* bytes of a row, */
-    int decode_resident_most;  /* and what a launch may ask for */
-    int backward_tokens; /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
-    int backward_both;   /* 1: NAME_backward_keys takes queries, too: see both_sides */
-    /* not 0: their blocks process a whole chunk, with a state of so many slabs of 64 features; 0: they process
-     * backward_tokens */
-    int backward_walks;
-    int backward_outputs; /* 1: NAME_backward_queries computes what NAME_backward_outputs does otherwise */
-    /* bytes of a state between parts of chunks, each of `chunk` tokens, that gradients of gates need */
-    int backward_boundary;
-    int backward_columns;       /* blocks of columns that NAME_backward_keys is launched for */
-    int backward_entries;       /* numbers of the run-time matrices of one head */
-    int backward_padded_vector; /* NAME_backward_pads: numbers of a padded row of q and k, */
-    int backward_padded_value;  /* and of v and d_o; 0: these are not padded */
-    int backward_shared;        /* numbers of all run-time matrices that heads share, */
-    int backward_per_head;      /* and of those that each has */
-    int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
-    int pass_values;            /* where d_o and values begin in a row, */
-    int pass_kept;       /* numbers after a row: the other factors that gradients of product rows need */
-    int pass_input;      /* numbers of a row that the pass reads as q or k */
-    int pass_d, pass_dv; /* d of the head; columns of the pass of values, */
-    int pass_columns;    /* of which so many are the head's values */
-    /* parts of the values, each a pass of rows of pass_part columns; 1: one pass has all columns */
-    int pass_parts, pass_part;
-    int pass_line;
-    int pass_weighted; /* 1: keys are multiplied by weights when they are gathered, */
-    int pass_weighs;   /* or 1: the outputs of passes of rows are (call.column_weights) */
-    int pass_widened;  /* 1: f16 operands are gathered as bf16, and results are scattered as f16 */
-    int pass_formed; /* 1: q and k of passes are product rows: always gathered, and their gradients scattered */
-    /* not 0: q and k of passes are so many features (NAME_backward_form, NAME_backward_join) */
-    int pass_features;
-    /* 1: operands of passes are read as given, with two numbers beside each token (call.numbers) */
-    int pass_numbers;
-    int pass_beside;   /* 1: and in f16: NAME_backward_outputs computes q.d_q, too */
+    int awaited_keys; /* NAME_chunk_output: work.awaited of keys, per 16 queries and 64 keys, if they have one stage */
+    int contraction_tokens; /* NAME_chunk_contraction: queries of a work item; 0: there is no such kernel */
+    int contraction_keys;   /* NAME_chunk_contraction: keys of a stage */
+    int contraction_dots; /* NAME_chunk_contraction: numbers of call.dots per token: one per set of monomials */
+    int contraction_values; /* 1: NAME_chunk_contraction can also compute sums of scores times values (call.sums) */
+    int contraction_turns; /* 1: NAME_chunk_contraction, _chunk_state and _chunk_output can reverse the tokens */
+    int persistent; /* 1: block i of chunk_state has walks i, i + gridDim.x ...; chunk_output has call.progress */
+    int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block processes */
+    /* NAME_fused_chunk, called `it` here */
+    int fused_totals; /* 1: it can compute totals of segments */
+    int fused_total;  /* floats of a total if their order is its own; 0: NAME_segment_scan can read them */
+    int fused_vector; /* d, if the module has it for packed rows, or NAME_cluster_scan; else 0 */
+    int fused_value;  /* dv, likewise */
+    int fused_vector_box; /* elements of its boxes of q and k: 16 or 32, in rows of as many; 0: 64 */
+    int fused_packs;      /* 1: it reads vectors of NAME_pack_rows */
+    int fused_unpadded;   /* 1: it reads rows at any address; 2: also through one map of all heads' rows */
+    int fused_reverses;   /* 1: it can process tokens in reverse order */
+    int fused_narrows;    /* 1: it can store o as f16 although its operands are bf16 (call.narrows) */
+    int fused_kept;       /* elements of a state that it stores per FPA_CUDA_KEPT tokens; 0: none */
+    /* decoding */
+    int decode_features;       /* NAME_decode: a block has a multiple of so many features */
+    int decode_cluster;        /* the most blocks of a head that can be launched as a cluster */
+    int decode_resident_least; /* NAME_decode_resident: bytes of shared memory of a block, at least */
+    int decode_resident_row;   /* NAME_decode_resident: bytes of a row of the state */
+    int decode_resident_most;  /* NAME_decode_resident: bytes of shared memory of a block, at most */
+    /* gradients; _x stands for NAME_backward_x */
+    int backward_tokens; /* _queries, _keys: tokens of a work item; 0: the file has no gradients */
+    int backward_both;   /* 1: _keys can also compute what _queries does (fpa_cuda_backward.both_sides) */
+    int backward_walks; /* _queries, _keys: slabs of 64 features of a state, if blocks have whole chunks; else 0 */
+    int backward_outputs;  /* 1: _queries also computes what _outputs does otherwise */
+    int backward_boundary; /* gates: bytes of a state between two parts of a chunk, of `chunk` tokens each */
+    int backward_columns;  /* _keys: blocks of columns, with thread blocks of their own */
+    int backward_entries;  /* elements of all run-time matrices of one head */
+    int backward_padded_vector; /* _pads: elements of a padded row of q and k; 0: they are not padded */
+    int backward_padded_value;  /* _pads: the same of v and d_o */
+    int backward_shared;        /* elements of the run-time matrices that all heads share */
+    int backward_per_head;      /* elements of the run-time matrices that each head has of its own */
+    /* gradients that are forward passes: _gather, _scatter and others (gen/plan/passes.h) */
+    int pass_width;            /* elements of a gathered row; 0: no gradient is a forward pass */
+    int pass_values;           /* index of d_o / n, or v, in a row */
+    int pass_kept;             /* elements after a row: what gradients of product rows are multiplied by */
+    int pass_input;            /* index of the first element of a row that passes of rows read as q or k */
+    int pass_d, pass_dv;       /* elements of q or k in a row; columns of the pass of values */
+    int pass_columns;          /* of the latter, columns of the head's own values */
+    int pass_parts, pass_part; /* parts of the values, each a pass of rows, and columns of a part */
+    int pass_line;             /* 1: the kernel is a multiple of q.k */
+    int pass_weighted;         /* 1: gathered keys are multiplied by the coordinates' weights, */
+    int pass_weighs;           /* or 1: outputs of passes of rows are (call.column_weights) */
+    int pass_widened;          /* 1: passes of an f16 head are bf16; _gather and _scatter convert */
+    int pass_formed; /* 1: q and k of passes are product rows: _gather forms them, _scatter joins their gradients */
+    int pass_features; /* features in place of q and k: _form forms them, _join joins their gradients; 0: none */
+    int pass_numbers;  /* 1: passes read q, k, v, d_o as given, and call.numbers beside each token */
+    int pass_beside;   /* 1: these are f16, and _outputs also computes q.d_q */
     int pass_parallel; /* 1: gradients are passes in the parallel form alone */
-    /* NAME_backward_project: numbers of a vector of rows; 0: every kernel computes rows itself */
-    int made_width;
-    int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
-    int made_operand;  /* bytes of the matrix that NAME_backward_split writes, and of its transpose; */
-    int made_per_head; /* 1: of each head */
-    int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
-    int made_kept; /* bytes that NAME_backward_unproject stores for it, for each token (heads with a lift), */
-    int made_sums; /* and for each made_tokens tokens, after those */
-    struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
-    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
+    /* made rows: _project, _unproject and others (gen/plan/row_head.h) */
+    int made_width;    /* elements of a token's made rows; 0: every kernel computes the rows that it reads */
+    int made_tokens;   /* _project, _unproject: tokens of a block */
+    int made_operand;  /* _split: bytes of the matrix of all rows, and likewise of its transpose */
+    int made_per_head; /* 1: each head has a matrix of its own */
+    int made_sides;    /* _products: blocks that share a strip of tokens */
+    int made_kept;     /* heads with a lift: bytes per token that _unproject stores for _products, */
+    int made_sums;     /* then bytes for each made_tokens tokens */
+    struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* of NAME_fused_chunk: with outputs */
+    struct fpa_cuda_kernel_work totals;                 /* of NAME_fused_chunk for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 56
+#define FPA_CUDA_VERSION 57
 
-/* Tokens that a block of NAME_cluster_scan processes at a time. */
+/* NAME_cluster_scan: tokens of a span, which a block processes in its turn. */
 #define FPA_CUDA_SPAN 128
 
-/* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
+/* NAME_backward_gather, NAME_backward_scatter: tokens of a block. */
 #define FPA_CUDA_PASS_TOKENS 64
 
-/* In passes of gradients: NAME_fused_chunk stores the state before each so many tokens, and running sums of
- * gradients of gates start anew. */
+/* Passes of gradients: tokens between the states that NAME_fused_chunk stores. Running sums of gradients of gates begin
+ * anew there, since long ones cancel. */
 #define FPA_CUDA_KEPT 256
-/* NAME_backward_products: rows and columns of a matrix that a block adds up; tokens of a block, and how many of
- * these at a time; bytes of a token's part in shared memory. */
+/* NAME_backward_products: a block sums up SIDE x SIDE elements of a matrix's gradient, over STRIP tokens, PANEL at a
+ * time; in shared memory a token has PITCH bytes of each operand. */
 #define FPA_CUDA_MADE_SIDE 64
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Bytes of the ring through which a matrix comes to a block of NAME_backward_project or _unproject, in steps of 16
- * numbers and 16 to 64 others. */
+/* NAME_backward_project, NAME_backward_unproject: bytes of the ring through which a block reads the matrix. */
 #define FPA_CUDA_MADE_RING 16384
-/* Bytes from one token to the next of results that a warp stores, 16 tokens at a time. */
+/* The same kernels: bytes between two tokens in the shared memory where a warp collects the results of 16 tokens. */
 #define FPA_CUDA_MADE_LEAVE 144
+/* NAME_backward_outputs: outputs of a block. */
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
-/* Numbers of a state that a thread of NAME_backward_segments follows through all copies of a walk. */
+/* NAME_backward_segments: elements of a state that a thread processes, through all copies of a walk. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
-/* Tokens of a block of NAME_backward_pads. */
+/* NAME_backward_pads: tokens of a block. */
 #define FPA_CUDA_BACKWARD_PADDED 64
 
-/* Bytes for 64 keys in fpa_cuda_call.decays: for each key the factor, in 16 bits, by which it fades until its
- * chunk's end; then the chunk's own factor for the sums before it (fp32); then 12 unused bytes, so that bulk
- * copies are possible. */
+/* Bytes for 64 keys in fpa_cuda_call.decays: for each key the factor, in 16 bits, by which it decays until the end of
+ * its chunk; then the factor of the sums before the chunk (fp32); then 12 unused bytes, for bulk copies. */
 #define FPA_CUDA_DECAYS 144
 
 struct fpa_cuda_call {
@@ -365,7 +353,7 @@ struct fpa_cuda_call {
     long long q_stride[3], k_stride[3], v_stride[3], o_stride[3]; /* batch, token, head */
     const float *log_gate;
     long long gate_stride[3];
-    const float *positions;        /* of keys, and of queries: those of the last `length` keys */
+    const float *positions;        /* of keys; the last `length` of them are also those of queries */
     long long position_stride[3];  /* batch, token, number */
     const unsigned char *key_mask; /* 0: the key is masked */
     long long key_mask_stride[2];  /* batch, token */
@@ -373,129 +361,129 @@ struct fpa_cuda_call {
     long long state_in_stride[2]; /* batch, head */
     void *state_out;
     long long state_out_stride[2];
-    float *den; /* of outputs: the sums of scores, from which normalisers are computed; NULL: not wanted */
+    float *den; /* result: outputs' sums of scores, from which normalisers are computed; NULL: not wanted */
     long long den_stride[3];
-    /* parts of the workspace */
-    float *gates; /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
-                       part; behind the last row there is room for query_tokens more */
-    /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile; without a mask only that
-     * before the last one */
+
+    /* ---- parts of the workspace ---- */
+    /* [B][H][gate_row][2]: sum of log-gates from the chunk's first token on, times log2(e), as high and low part; then
+     * room for query_tokens more, since blocks read whole panels */
+    float *gates;
+    /* [B][H][chunks][features][columns], or in tiles: copies of the state before each chunk; if not causal, only of the
+     * state before the last one */
     void *states;
-    float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to;
-                       NAME_sequence_scan: [clusters] states that they leave to the next one */
-    float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
-                       rounded up to 4 */
+    /* [B][H][segments][features][columns]: the state of a segment's tokens alone, its total; NAME_sequence_scan:
+     * [clusters] states that clusters pass on to the next one */
+    float *totals;
+    /* [B][query_heads][length][slices][]: parts of o: dv sums and the sum of scores, each rounded up to 4 */
+    float *partial;
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each; NULL: NAME_chunk_state processes no keys in this call */
     void *decays;
-    /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
-       NULL: not wanted. Keys and values with their recent tokens */
+    /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros after the width;
+     * NULL: not wanted. Those of keys and values include recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row; /* length in whole blocks of 64 */
-    /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries; of portable kernels
-     * [B][heads][tiles][panel_keys][pack_tokens], and panel_queries likewise */
+    /* NAME_pack_rows: of keys, of queries: vectors [B][heads][length][vector_rows]; of portable kernels tiles
+     * [B][heads][tiles][panel_keys or panel_queries][pack_tokens] */
     void *vectors[2];
     long long splits_matrices; /* NAME_pack_rows: 1: this launch only splits the matrices of q and k */
-    /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
-     * have their own */
+    /* NAME_pack_rows: the matrices in two parts, in shared memory's order: geometry.pack_operand bytes, or as many per
+     * head */
     void *pack_matrices;
-    /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
-     * blocks], blocks of NAME_chunk_state that have written their part of a copy. NAME_sequence_scan: for
-     * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has
-     * a block for each item */
+    /* Counters, at first 0. NAME_chunk_output: work items that blocks have taken; then, for [B][H][chunks][column
+     * blocks], blocks of NAME_chunk_state that have written their part of the copy. NAME_sequence_scan: for
+     * [clusters][4] warps, 1 if the warp has stored its part of the state. NULL: each block of NAME_chunk_output has
+     * one item */
     unsigned *progress;
-    /* sizes chosen for this call */
-    /* tokens; the parallel form: at least length; the chunked form without a mask: of a segment */
+
+    /* ---- sizes chosen for this call ---- */
+    /* tokens of a chunk; in the parallel form at least length; in the chunked form, if not causal, of a segment */
     long long chunk;
-    /* that length divides into; the chunked form without a mask: and one without tokens behind them, before which
-     * the state has all keys */
+    /* of a sequence; in the chunked form, if not causal, with one more without tokens, before which the state has all
+     * keys */
     long long chunks;
-    /* a last chunk of at most so many tokens is part of the one before; counted in `chunks` */
+    /* a last chunk of at most so many tokens is merged with the one before; `chunks` counts both as one */
     long long tail;
     long long segments;
-    long long segment_chunks; /* chunks that one block walks */
-    /* chunks of a first segment; with NAME_fused_chunk of specialised warpgroups there may be more than in others */
-    long long first_chunks;
-    long long totals_only; /* NAME_fused_chunk: 1: computes the totals of segments and no outputs */
-    /* NAME_fused_chunk: 1: the launch for totals also computes the outputs of first segments, which the next
-     * launch leaves out */
+    long long segment_chunks; /* of a segment, which one block processes */
+    long long first_chunks;   /* of a sequence's first segment, which may differ on warpgroups */
+    long long totals_only;    /* NAME_fused_chunk: 1: this launch computes totals of segments, no outputs */
+    /* NAME_fused_chunk: 1: the launch for totals also computes outputs of first segments, which the next one skips */
     long long ahead;
-    /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
+    /* NAME_chunk_state: first token that it leaves out; with cu_seqlens 0: those of the last chunk, else none */
     long long walk_end;
-    /* query heads that NAME_chunk_output processes alternately, token block by token block */
+    /* NAME_chunk_output: query heads whose blocks alternate: the first block of each, then the second of each ... */
     long long beside;
-    /* NAME_chunk_output runs at the same time as NAME_chunk_state (so many of its blocks write one copy) or, if
-     * copies are kept, as NAME_segment_scan, and waits for them; 0: it runs afterwards */
+    /* not 0: NAME_chunk_output runs at the same time as NAME_chunk_state or, if copies are kept, NAME_segment_scan: it
+     * waits for a copy until so many of their blocks have counted in `progress`. 0: it runs afterwards */
     long long awaited;
-    long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
-    long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
-    long long share;  /* features that such a block has, at most */
-    long long group;  /* query heads that share a key's head */
+    long long lift_slices; /* NAME_lift_rows: blocks that share some tokens' coordinates */
+    long long slices; /* NAME_decode, _decode_resident, _decode_recent: blocks that share a head's features */
+    long long share;  /* features of such a block, at most */
+    long long group;  /* query heads of each key head */
     /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; heads with a window: of k and v before
-     * q's first. With cu_seqlens, which then count keys: how many more keys than queries there are; a sequence has
-     * one query */
+     * q's first. With cu_seqlens, which then count keys, of sequences of one query each: keys less queries in all */
     long long recent;
-    /* heads with a window, or with given_rows: q and k as given, even if padded copies replace them elsewhere */
+    /* heads with a window, or with geometry.given_rows: q and k as given, even if copies replace q and k above */
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
-    /* NAME_cluster_scan, NAME_fused_chunk: 1: from the last token on, which sees itself only; kernels of chunks
-     * (contraction_turns): so many tokens, likewise, in tiles of 64, of which length has whole ones */
+    /* not 0: tokens are processed from the last one on, so that a query sees itself and later keys. NAME_cluster_scan,
+     * NAME_fused_chunk: 1. Kernels of chunks (geometry.contraction_turns): the number of tokens, in tiles of 64, while
+     * length is in whole tiles */
     long long reversed;
-    /* NAME_segment_scan: 1: segments were processed without the initial state: it is added to all copies now, also to
-     * those of the first segment, and no final state is stored. `states` NULL: only the final state is written, no
-     * copies */
+    /* NAME_segment_scan: 1: segments were processed without the initial state: it is added to all copies now, those of
+     * the first segment included, and no final state is stored. `states` NULL: only the final state is stored */
     long long kept;
-    /* In passes of gradients. NAME_chunk_output of gated heads on warpgroups and NAME_fused_chunk (which then stores
-     * `states`): rows by which o is multiplied, before rounding, for `dots`; NULL: not wanted.
-     * NAME_chunk_contraction: gradients of o; it stores d_q as o, and `dots` are o times these, if wanted */
+    /* Passes of gradients. NAME_chunk_output of gated heads on warpgroups, and NAME_fused_chunk (which then also stores
+     * `states`): dots = o . dot_rows of each token, before o is rounded; NULL: not wanted. NAME_chunk_contraction:
+     * dot_rows are the gradients of o; it stores d_q as o; `dots`, if wanted, are the outputs times these gradients */
     const void *dot_rows;
     long long dot_stride[3];
     float *dots; /* [column blocks][B][query_heads][length] */
     /* NAME_chunk_contraction of pairs: sums of scores times values, which are gradients of values if queries are keys;
-     * NULL: not wanted. How many of their first columns are stored */
+     * the first sum_columns columns are stored. NULL: not wanted */
     void *sums;
     long long sum_stride[3], sum_columns;
-    /* In passes of gradients, NAME_fused_chunk: factors of o's columns, applied before `dots`; NAME_state_product: of
-     * the products of states; NULL: 1 */
+    /* Passes of gradients: factors of the columns of o, before `dots` (NAME_fused_chunk), or of products of states
+     * (NAME_state_product); NULL: 1 */
     const float *column_weights; /* [dv] */
-    /* In passes of gradients, NAME_fused_chunk: [B][query_heads][length][2], a factor of scores and a number that is
-     * added to them, for each query (numbers_of 0; 3: the factor alone) or key (1; 2: the factor alone) */
+    /* Passes of gradients, NAME_fused_chunk: [B][query_heads][length][2]: a factor of scores and a number added to
+     * them, for each query (numbers_of 0; 3: the factor alone) or key (1; 2: the factor alone) */
     const float *numbers;
     long long numbers_of;
-    long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is of f16 */
-    /* NAME_fused_chunk of passes of parts of values, NAME_state_product: 1: to what o, or products, are */
+    long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is f16 */
+    /* NAME_fused_chunk of passes of parts of values, NAME_state_product: 1: results are added to o, or products */
     long long adds;
-    /* NAME_state_product: states before the same chunks of a pass in reverse order, and their products with `states` */
+    /* NAME_state_product: states of a reversed pass at the same places, and products of `states` with these */
     const void *reversed_states;
-    double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
-    /* 1: the blocks of a head are a cluster, which adds its parts of o itself; the grid is [heads][slices] */
+    double *products; /* [B][H][chunks]: at the beginning of each chunk but the first */
+    /* NAME_decode: 1: a head's blocks are a cluster, which adds its parts of o itself; the grid is [heads][slices] */
     long long joined;
-    /* Sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1
-     * and length is that batch's; strides of the batch's axis are a token's, so that a sequence's place there
-     * is its first token. Chunks and segments are of a head: begin / (their tokens) + number is where a sequence
-     * has its first. */
+    /* NULL, or sequences of different lengths, whose tokens are one axis, as in fpa_launch. Here batch is 1, length is
+     * the number of all tokens, and strides of the batch's axis are those of tokens, so that a sequence begins at index
+     * cu_seqlens[b]. Its first chunk has index cu_seqlens[b] / chunk + b among those of a head; segments likewise */
     const void *cu_seqlens;
     long long cu_seqlens_bytes;
     long long sequences;
-    long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
-    long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
-    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
-    /* chunks without tokens after a sequence's last one: 1 in the chunked form without a mask */
-    long long empty_chunks;
-    const int *state_in_index, *state_out_index; /* NULL: number b */
+    long long longest;        /* tokens of a sequence, at most; NAME_decode: also without cu_seqlens */
+    long long segment_tokens; /* of a segment; more than any sequence has, if each is one segment */
+    long long whole; /* a sequence of at most so many tokens is one chunk, longer than `chunk` or not */
+    long long empty_chunks; /* without tokens, at a sequence's end: 1 in the chunked form, if not causal */
+    const int *state_in_index,
+        *state_out_index; /* [sequences]: slots of states; NULL: sequence b has slot b */
     long long state_in_slots, state_out_slots;
-    /* NAME_decode_draft: tokens of the previous draft, at most `accepted` of each sequence, of which the first
+    /* NAME_decode_draft: tokens of the previous draft, at most `accepted` per sequence, of which the first
      * accepted_counts[b] enter the state */
     const void *accepted_k, *accepted_v;
     const float *accepted_log_gate;
     long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
     const int *accepted_counts;                                                    /* NULL: none */
     long long accepted;
-    /* NAME_decode_recent: not 0: cu_seqlens count keys, at most so many a sequence; its query is its last token */
+    /* NAME_decode_recent: not 0: cu_seqlens count keys, at most so many per sequence; the last one is its query's */
     long long packed_recent;
 };
 
-/* Parameters of gradients beside the call, whose o is read. Sequences are numbers in [B][H]. */
+/* Parameters of kernels of gradients, beside the call, whose o is an input here. A sequence is an index in [B][H]. */
 struct fpa_cuda_backward {
     const void *d_o, *d_state_out;
     void *d_q, *d_k, *d_v, *d_state_in; /* NULL: not wanted */
@@ -503,66 +491,66 @@ struct fpa_cuda_backward {
     float *d_log_gate;
     long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
     long long d_state_out_stride[2], d_state_in_stride[2];
-    /* parts of the workspace */
+
+    /* ---- parts of the workspace ---- */
     float *outputs;     /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
     double *query_sums; /* [B][query_heads][length]: contributions of queries to d_log_gate (q.d_q ...) */
     double *key_sums;   /* [B][H][length]: contributions of keys */
-    /* [sequences][chunks + 1][features][columns]: states between chunks, of the tokens before, and of those behind */
+    /* [sequences][chunks + 1][features][columns]: states at the ends of chunks, reversed states at their beginnings */
     void *states, *reversed;
     float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
-    float *sequence_sums; /* [B][H][backward_entries] */
-    /* the launch's share of the sequences */
-    long long first_sequence, sequences;
-    long long walks_back; /* NAME_backward_state: 1: the reversed state, of queries and d_o */
-    float *totals;        /* [sequences][segments - 1][features][columns]: what a segment alone adds up to */
-    long long segments;   /* NAME_backward_state: segments of a sequence, processed by different blocks, */
-    long long segment_chunks; /* and chunks of one */
-    long long last;           /* NAME_backward_state: 1: the state after the last chunk is wanted, too */
+    float *sequence_sums; /* [B][H][backward_entries]: the sums of these parts */
+
+    /* ---- sizes of this launch ---- */
+    long long first_sequence, sequences; /* that it processes */
+    long long walks_back;                /* NAME_backward_state: 1: the reversed state, of queries and d_o */
+    float *totals;      /* [sequences][segments - 1][features][columns]: states of a segment's tokens alone */
+    long long segments; /* NAME_backward_state: of a sequence, processed by different blocks */
+    long long segment_chunks; /* of a segment */
+    long long last;           /* NAME_backward_state: 1: it also stores the state after the last chunk */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: adds to the sums that are there */
-    /* NAME_backward_keys: blocks of queries and of keys alternate in runs of so many for each query head; 0: there
-     * are no blocks of queries */
+    /* NAME_backward_keys: not 0: for each query head it has also blocks of queries, in runs of so many, which alternate
+     * with runs of blocks of keys */
     long long both_sides;
-    /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
-     * [sequences][pass_length][pass_width], q and d_o / n, k and v */
-    void *pass_queries, *pass_keys;
-    float *pass_gates; /* [sequences][pass_length]: log-gates of such rows */
-    /* NAME_backward_scatter: [sequences][pass_length][d, or dv and what was added, in whole pieces of 8] */
+
+    /* ---- gradients that are forward passes; a sequence is an index in [B][query_heads] ---- */
+    void *pass_queries, *pass_keys; /* [sequences][pass_length][pass_width]: q and d_o / n; k and v */
+    float *pass_gates;              /* [sequences][pass_length]: log-gates of these rows */
+    /* NAME_backward_scatter: [sequences][pass_length][d, or dv and added columns, in whole pieces of 8] */
     const void *pass_result;
-    /* rows of a sequence, with the rows of zeros that precede its last token in reverse order */
-    long long pass_length;
+    long long pass_length; /* rows of a sequence; in reverse order with rows of zeros before its last token */
     long long pass_reversed; /* 1: from the last token on */
-    long long pass_vectors;  /* 1: of q and k alone */
-    float *pass_weights; /* NAME_backward_gather: computes only these, the coordinates' weights; else NULL */
+    long long pass_vectors;  /* 1: rows have q or k alone */
+    float *pass_weights; /* NAME_backward_gather: not NULL: it only stores the coordinates' weights here */
     long long scatters_values;  /* NAME_backward_scatter: 1: to d_v, 0: to d_k, */
     long long scatters_queries; /* or 1: to d_q */
-    /* NAME_backward_pass_gates: contributions of queries (in forward order) and of keys (in reverse order):
-     * [pass_read_blocks][sequences][length], [pass_blocks][sequences][pass_length]; and NAME_state_product's
-     * products. If pass_beside, NAME_backward_outputs computes those of queries */
+    /* NAME_backward_pass_gates: contributions of queries, [pass_read_blocks][sequences][length], and of keys, in
+     * reverse order, [pass_blocks][sequences][pass_length]; products of NAME_state_product. With geometry.pass_beside,
+     * NAME_backward_outputs computes those of queries */
     float *pass_reads;
     const float *pass_gives;
     const double *pass_products;
     long long pass_read_blocks, pass_blocks, pass_chunk, pass_chunks;
-    /* rows by matrices, or coordinates, of queries and keys, [sequences][query heads of a key head, or
-     * 1][length][made_width], and their gradients; the matrix of these rows, and its transpose */
+    /* made rows: [sequences][query heads of a key head, or 1][length][made_width], and their gradients; the matrix of
+     * these rows, and its transpose */
     void *made_queries, *made_keys, *made_d_queries, *made_d_keys, *made_operands;
-    /* heads with a lift: gradients of the rows of its matrices, made_kept and made_sums bytes as above; NULL: not
-     * wanted */
+    /* heads with a lift: gradients of the rows of its matrices (geometry.made_kept, made_sums); NULL: not wanted */
     void *made_kept_queries, *made_kept_keys;
-    /* features of those rows, [sequences][query heads of a key head, or 1][length][pass_features], and their
+    /* features of made rows, [sequences][query heads of a key head, or 1][length][pass_features], and their
      * gradients; NULL: not wanted */
     void *feature_queries, *feature_keys, *feature_d_queries, *feature_d_keys;
     /* padded rows, [sequences][query heads of a key head, or 1][length][width]; NULL: as given */
     void *padded_queries, *padded_keys, *padded_d_o, *padded_values;
-    /* kernels that process whole chunks: states between parts of chunks, and their products, [sequences][gate_parts];
-     * query_sums are then [slabs of 64 features][B][query_heads][length] */
+    /* kernels of whole chunks (geometry.backward_walks): states between parts of chunks, and their products,
+     * [sequences][gate_parts]; query_sums are then [slabs of 64 features][B][query_heads][length] */
     void *boundaries; /* NULL: not wanted */
     double *products;
-    long long gate_parts, part_shift; /* a part has 2^part_shift times the tokens that the file says */
+    long long gate_parts, part_shift; /* a part has geometry.chunk 2^part_shift tokens */
 };
 
-/* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
- * dimensions number, head, token, batch; what lies outside of them is zero. */
+/* The driver's description of a tensor (CUtensorMap), from which the copy engine fetches boxes of 64 elements and 64
+ * tokens: dimensions element, head, token, batch; elements outside of the tensor are zero. */
 struct fpa_tensor_map {
 #ifdef __cplusplus
     alignas(64) unsigned long long word[16];
@@ -575,8 +563,8 @@ struct fpa_tensor_map {
  * of dot_rows in its place. Tensors that the driver cannot describe are fetched and stored by threads. */
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
-    struct fpa_tensor_map given_query, given_key; /* of geometry.given_rows */
-    int queries, keys, outputs; /* 1: query; key and value; output (and the given ones with them) are valid */
+    struct fpa_tensor_map given_query, given_key; /* of the coordinates of geometry.given_rows */
+    int queries, keys, outputs;   /* 1: query; key and value; output is valid, and so are the given ones */
     int keys_alone, values_alone; /* 1: key is valid; value is valid */
 };
 
@@ -633,14 +621,16 @@ __device__ __forceinline__ float high_of(u32 a)
     return to_float((element)(a >> 16));
 }
 
-/* Two numbers of fp32 as a pair, and the pair that is missing to twice its precision. */
+/* Splits two fp32 numbers: *high has both in 16 bits, *low what that rounding lost. The two parts together have
+ * twice the precision of one. */
 __device__ __forceinline__ void split_pair(float a, float b, u32 *high, u32 *low)
 {
     *high = pair_of(a, b);
     *low = pair_of(a - low_of(*high), b - high_of(*high));
 }
 
-/* As the copies of the state have it: bf16, because a running state leaves the range of f16. */
+/* A pair of bf16: copies of the state have this type in heads of f16, too, since a running state may exceed the
+ * range of f16. */
 __device__ __forceinline__ u32 copy_pair(float low, float high)
 {
     u32 a;
@@ -659,8 +649,10 @@ __device__ __forceinline__ float copy_high(u32 a)
 }
 
 /* ---- the matrix instruction: c[16][8] += a[16][16] b[16][8] ----
- * Lane 4g + t holds of c rows g and g + 8, columns 2t and 2t + 1; of a the same rows, columns
- * 2t, 2t + 1 and 8 more; of b rows 2t, 2t + 1 and 8 more, column g. */
+ * Lane 4g + t holds
+ *   of c  rows g and g + 8, columns 2t and 2t + 1;
+ *   of a  rows g and g + 8, columns 2t, 2t + 1, 2t + 8 and 2t + 9;
+ *   of b  rows 2t, 2t + 1, 2t + 8 and 2t + 9, column g. */
 
 __device__ __forceinline__ void multiply_bf16(float *c, const u32 *a, u32 b0, u32 b1)
 {
@@ -753,7 +745,7 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
+/* Copies 16 bytes from device to shared memory, asynchronously: the first `bytes` of them, then zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -769,15 +761,15 @@ template <int pending> __device__ __forceinline__ void copy_wait(void)
     asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory");
 }
 
-/* ---- launches that overlap, where the launch allows it: else these do nothing ---- */
+/* ---- overlapped launches: without the launch attribute that allows it, these do nothing ---- */
 
-/* The next kernel in the stream may begin when all blocks of this one have. */
+/* The next kernel in the stream may begin once all blocks of this one have called this, or have ended. */
 __device__ __forceinline__ void launch_next(void)
 {
     asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
 }
 
-/* Until the kernel before this one in the stream is through, and what it wrote is seen. */
+/* Waits until the previous kernel in the stream has ended and its stores are visible. */
 __device__ __forceinline__ void wait_for_last(void)
 {
     asm volatile("griddepcontrol.wait;" : : : "memory");
@@ -793,7 +785,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry fourier_grid_d16_geometry = {
-    56, /* version */
+    57, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 128, 9472, 4 }, /* lift_rows */
@@ -978,7 +970,7 @@ extern "C" __device__ const struct fpa_cuda_geometry fourier_grid_d16_geometry =
     { { 12, 32, 239, 1536, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 }, /* totals */
 };
 
-/* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
+/* Packed row of factor l of feature f; the row of zeros after the last feature. */
 static __device__ __attribute__((unused)) const u16 feature_rows[FACTORS][FEATURES16] = {
     {
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
@@ -1006,13 +998,13 @@ __device__ __forceinline__ int lane_column(void)
     return threadIdx.x & 3;
 }
 
-/* Number of the warp in its four. */
+/* Number of the warp in its group of four. */
 __device__ __forceinline__ u32 own_warp(void)
 {
     return threadIdx.x >> 5 & 3;
 }
 
-/* The lane's place among the 16 rows that load_matrices addresses: row, and which half of the columns. */
+/* The lane's row among the 16 that load_matrices addresses, and its half of the columns. */
 __device__ __forceinline__ int matrix_row(void)
 {
     return threadIdx.x & 15;
@@ -1023,7 +1015,7 @@ __device__ __forceinline__ int matrix_half(void)
     return threadIdx.x >> 4 & 1;
 }
 
-/* word[n] of lane t of four <- word[t] of lane n. */
+/* Transposes 4 x 4 words among four lanes: word[n] of lane t becomes word[t] of lane n. */
 __device__ __forceinline__ void exchange_words(u32 *word)
 {
 #pragma unroll
@@ -1039,14 +1031,14 @@ __device__ __forceinline__ void exchange_words(u32 *word)
     }
 }
 
-/* True when every vector of a tensor begins at a multiple of 16 bytes and fills whole ones. */
+/* Whether every vector of a tensor begins at a multiple of 16 bytes and is a whole number of pieces of 16 bytes. */
 __device__ __forceinline__ bool is_aligned(const void *base, const long long *stride, int width)
 {
     const i64 bytes = (i64)sizeof(element);
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
-/* 16 bytes of numbers to shared memory. */
+/* Stores 16 bytes of numbers to shared memory. */
 __device__ __forceinline__ void put_piece(u32 to, const element *number)
 {
     u32 word[4];
@@ -1057,8 +1049,8 @@ __device__ __forceinline__ void put_piece(u32 to, const element *number)
                  : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
 }
 
-/* How threads share rows of `parts` pieces: rows of a power of two of threads each, so that a thread has one piece of
- * every few rows, whose places need no divisions. */
+/* How threads share rows of `parts` pieces: a power of two of threads for each row, so that a thread has the same
+ * piece of every STEP-th row, and its addresses need no divisions. */
 template <int parts, int threads> struct row_shares {
     enum {
         POWER = parts <= 1 ? 1 : parts <= 2 ? 2 : parts <= 4 ? 4 : parts <= 8 ? 8 : parts <= 16 ? 16 : parts <= 32 ? 32
@@ -1068,9 +1060,9 @@ template <int parts, int threads> struct row_shares {
     };
 };
 
-/* to[token][] = x[first + token][], of which there are `width` numbers, by all `threads` of a block; zeros behind them
- * up to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned; else
- * a thread waits for `together` times 16 bytes at a time. */
+/* to[token][] = x[first + token][0 .. width - 1], by all `threads` of a block; zeros up to `parts` times 16 bytes,
+ * and for tokens from limit on. Rows in shared memory are `pitch` bytes apart. Asynchronous if aligned; otherwise a
+ * thread loads `together` times 16 bytes before it stores them. */
 template <int tokens, int parts, int pitch, int together = 1, int threads = THREADS>
 __device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                            bool aligned)
@@ -1130,24 +1122,24 @@ __device__ __forceinline__ element *outputs_of(const struct fpa_cuda_call &call,
     return (element *)call.o + b * call.o_stride[0] + head * call.o_stride[2];
 }
 
-/* Where the sum of an output's scores is wanted; NULL: nowhere. */
+/* Where the sum of an output's scores is stored; NULL: not wanted. */
 __device__ __forceinline__ float *sum_of_scores(const struct fpa_cuda_call &call, i64 b, i64 head, i64 token)
 {
     return call.den ? call.den + b * call.den_stride[0] + token * call.den_stride[1] + head * call.den_stride[2] : 0;
 }
 
-/* ---- sequences: which, where and how long they are, and where their states are; here alone ----
+/* ---- sequences and their parts ----
  *
- * Where lengths differ (call.cu_seqlens) all tokens are one batch; b, a sequence's place on the batch's axis, is then
- * its first token, and strides say so. What sequences are divided into is counted head by head: sequence `number` has
- * its parts of so many tokens from b / tokens + number on, and no other one has these. */
+ * In packed batches (call.cu_seqlens) all tokens are one batch entry; b, a sequence's place on the batch axis, is then
+ * its first token, and strides are set accordingly. Parts of `tokens` tokens (chunks, segments, blocks) are numbered
+ * for each head: sequence `number` has the numbers from b / tokens + number on, which no other sequence has. */
 
 struct sequence {
     i64 b;
     int number, length;
 };
 
-/* Whatever it says, it stays among `tokens`. */
+/* Offset i of cu_seqlens, limited to 0 .. tokens, whatever it is. */
 __device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u32 i, i64 tokens)
 {
     const i64 offset = call.cu_seqlens_bytes == 8 ? ((const long long *)call.cu_seqlens)[i]
@@ -1155,7 +1147,7 @@ __device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u3
     return (u32)(offset < 0 ? 0 : offset > tokens ? tokens : offset);
 }
 
-/* In the batch. */
+/* Offset i among the call's tokens. */
 __device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
 {
     return offset_among(call, i, call.length);
@@ -1176,11 +1168,11 @@ __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_cal
     return sequence_among(call, number, call.length, call.longest);
 }
 
-/* The sequence that has part number `at`, or the last one before that. */
+/* The sequence that has part number `at`; if none has it, the last sequence whose first part is before it. */
 __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u32 tokens, u32 at)
 {
     u32 first = 0, end = (u32)call.sequences;
-    if (tokens > call.length) /* each has one */
+    if (tokens > call.length) /* each sequence has one part */
         return at < end ? at : end - 1;
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
@@ -1192,15 +1184,15 @@ __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u
     return first;
 }
 
-/* A part of a head of a sequence. Where lengths differ it may be behind the end. */
+/* A part of a head of a sequence. In packed batches it may be after the end of the sequence. */
 struct part {
     struct sequence own;
     u32 head;
     int index;
 };
 
-/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each. Where lengths differ they
- * are of a head, and heads come one after the other for each: those of a sequence are walked and read at about the same
+/* Part number `index` of all: `parts` for each head of a sequence, of `tokens` tokens each. In packed batches heads
+ * come first, so that all heads of a sequence are processed, and read, at about the same
  * time. */
 __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
                                                i64 tokens)
@@ -1214,7 +1206,7 @@ __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call,
     return {own, index % heads, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
-/* The first chunk of a head of a sequence, among all; the first segment. */
+/* The number of a sequence's first chunk for a head, among all; of its first segment. */
 __device__ __forceinline__ i64 first_chunk_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
 {
     if (call.cu_seqlens)
@@ -1230,7 +1222,7 @@ __device__ __forceinline__ i64 first_segment_of(const struct fpa_cuda_call &call
     return (number * call.heads + head) * segments;
 }
 
-/* Chunks and segments of a sequence. */
+/* Numbers of chunks and segments of a sequence. */
 __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, int length)
 {
     if (!call.cu_seqlens)
@@ -1243,7 +1235,7 @@ __device__ __forceinline__ int count_segments(const struct fpa_cuda_call &call, 
     return !call.cu_seqlens ? (int)call.segments : length > 0 ? ((u32)length - 1) / (u32)call.segment_tokens + 1 : 1;
 }
 
-/* The first token that chunk_state leaves out. */
+/* The first token that chunk_state does not process. */
 __device__ __forceinline__ int walk_end_of(const struct fpa_cuda_call &call, int length)
 {
     if (!call.cu_seqlens)
@@ -1251,7 +1243,7 @@ __device__ __forceinline__ int walk_end_of(const struct fpa_cuda_call &call, int
     return call.walk_end ? length : length > 0 ? (count_chunks(call, length) - 1) * (int)call.chunk : 0;
 }
 
-/* The states before and behind a sequence: NULL where there is none. */
+/* The initial and the final state of a sequence; NULL: there is none. */
 __device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 number, i64 head)
 {
     if (call.state_in && call.state_in_index) {
@@ -1279,17 +1271,17 @@ __device__ __forceinline__ bool is_given(const struct fpa_cuda_call &call, i64 n
     return given_state(call, number, 0) != 0;
 }
 
-/* A head of keys, of sequences of one length: number bh of all batches. */
+/* A key head of a batch with equal lengths: number bh over all batch entries. */
 struct key_head {
     i64 bh, b, head;
 };
 
-/* A head of queries, likewise; and the head whose keys it reads. */
+/* A query head, likewise, and its key head. */
 struct query_head {
     i64 b, query_head, head;
 };
 
-/* The head whose keys a head of queries reads. */
+/* The key head of a query head. */
 __device__ __forceinline__ u32 key_head_for(const struct fpa_cuda_call &call, u32 query_head)
 {
     return query_head / ((u32)call.query_heads / (u32)call.heads);
@@ -1309,8 +1301,9 @@ __device__ __forceinline__ int value_column(int block, int n)
     return (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
 }
 
-/* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
- * last) stay as they are. together: rows at a time; addresses of both may have no registers. */
+/* Loads the lane's sums of two rows from a state as given. feature(i): the feature of row i; sums of rows without
+ * one (-1, or after the last) are unchanged. together: rows loaded at a time; addresses of both may need too many
+ * registers. */
 template <int together, typename features>
 __device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature)
 {
@@ -1356,7 +1349,7 @@ __device__ __forceinline__ void store_rows(const float *c, state_element *s, int
     }
 }
 
-/* The first `tiles` times 8 columns of row i, times a factor. */
+/* Multiplies row i, in the first `tiles` times 8 columns, by a factor. */
 template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, float factor)
 {
 #pragma unroll
@@ -1364,19 +1357,21 @@ template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, 
         c[4 * n + 2 * i] *= factor, c[4 * n + 2 * i + 1] *= factor;
 }
 
-/* What a row's sums are multiplied by; z: their normaliser. */
+/* 1 / n(z), by which a row's sums are multiplied; z: the sum of its
+ * scores. */
 __device__ __forceinline__ float normaliser(float z)
 {
     return 1.0f / (z + 1e-06f);
 }
 
-/* Of row i: the normaliser is the first column of the last tile. */
+/* The normaliser of row i, from the first column of the last tile. */
 __device__ __forceinline__ float row_normaliser(const float *c, int i)
 {
     return normaliser(__shfl_sync(0xffffffffu, c[4 * COLUMN_TILES + 2 * i], threadIdx.x & 28));
 }
 
-/* Sums of the scores of a tile's queries, of which there are count, to where they are wanted; den: of the first one. */
+/* Stores sums of scores of a tile's queries, of which `count` exist. den: address for the first query; NULL: not
+ * wanted. */
 __device__ __forceinline__ void store_scores(const float *c, float *den, i64 stride, int count)
 {
     if (!den || lane_column() != 0)
@@ -1387,7 +1382,7 @@ __device__ __forceinline__ void store_scores(const float *c, float *den, i64 str
             den[(lane_row() + i * 8) * stride] = c[4 * COLUMN_TILES + 2 * i];
 }
 
-/* Both rows over their normaliser. */
+/* Divides both rows by their normalisers. */
 __device__ __forceinline__ void normalize_rows(float *c)
 {
 #pragma unroll
@@ -1399,7 +1394,7 @@ __device__ __forceinline__ void normalize_rows(float *c)
 
 typedef unsigned long long u64;
 
-/* What threads wrote to shared memory becomes visible to matrix instructions and bulk copies. */
+/* Makes the threads' writes to shared memory visible to wgmma and bulk copies (the async proxy). */
 __device__ __forceinline__ void fence_shared(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
@@ -1414,47 +1409,47 @@ __device__ __forceinline__ float kernel_of(float d0)
 /* ---- coordinates ---- */
 
 enum {
-    LIFT_WIDTH = 16,         /* of q and k as they are given */
-    LIFT_VECTOR = 32,       /* numbers of a token's coordinates, zeros behind D_IN */
+    LIFT_WIDTH = 16,         /* width of q and k */
+    LIFT_VECTOR = 32,       /* numbers of a token's coordinates, with zeros after D_IN */
     LIFT_THREADS = 128,
-    LIFT_TOKENS = 64,        /* that a block has at a time: of one head, of all batches */
+    LIFT_TOKENS = 64,        /* tokens of a block at a time: of one head, of all batches */
     LIFT_PITCH = 48,        /* bytes of a token in shared memory */
-    LIFT_ROWS = 64,          /* rows of a part that a block has at a time */
-    LIFT_EACH = LIFT_TOKENS * LIFT_ROWS / LIFT_THREADS, /* of them and the tokens, a thread */
-    LIFT_STAGE = LIFT_TOKENS * LIFT_PITCH, /* bytes of q or k as they are given, of which there are 2 */
-    LIFT_AT_PLACES = 6144,    /* where each token lies, */
-    LIFT_AT_POSITIONS = 6656, /* and its position, 2 numbers */
-    LIFT_ABOUT = 1024,         /* bytes of both, of which there are 3 */
+    LIFT_ROWS = 64,          /* rows of a part that a block computes at a time */
+    LIFT_EACH = LIFT_TOKENS * LIFT_ROWS / LIFT_THREADS, /* rows times tokens for each thread */
+    LIFT_STAGE = LIFT_TOKENS * LIFT_PITCH, /* bytes of a buffer of q or k, of 2 */
+    LIFT_AT_PLACES = 6144,    /* offset of each token in its tensor */
+    LIFT_AT_POSITIONS = 6656, /* position of each token, 2 numbers */
+    LIFT_ABOUT = 1024,         /* bytes of a buffer of these, of 3 */
     LIFT_NOWHERE = -1,
-    LIFT_AT_STRIPS = 9472,    /* coordinates that leave together, */
-    LIFT_STRIP_PITCH = 160, /* bytes of a token's */
+    LIFT_AT_STRIPS = 9472,    /* strips of coordinates */
+    LIFT_STRIP_PITCH = 160, /* bytes of a token in a strip */
 };
 
-/* What a block does at a time. */
+/* A block's task. */
 struct lift_task {
     const struct fpa_cuda_call *call;
-    u32 x, about; /* where its tokens lie, as they are given, and their places */
+    u32 x, about; /* shared memory of its tokens, and of their offsets and positions */
     bool keys;
-    i64 first, tokens; /* number of its first token in all batches; of all of them */
+    i64 first, tokens; /* number of its first token, over all batches; number of all tokens */
     i64 length;        /* tokens of a batch entry */
-    i64 own_head, head; /* of q or k, and the one that weights are given for */
+    i64 own_head, head; /* head of q or k; key head, by which matrices are selected */
     int heads;
-    int slice, slices; /* of the rows */
+    int slice, slices; /* which blocks of rows */
     float scale;       /* of queries */
-    element *to;       /* coordinates of the block's first token, of which there are count; pitch from token to token */
+    element *to;       /* coordinates of the first of `count` tokens; `pitch` numbers apart */
     i64 pitch;
     int count;
 };
 
-/* Of 64 tokens of a head each: pieces of work of queries, then of keys; neighbours have the same tokens. They are
- * counted in 32 bits, which are divided sooner. */
+/* Number of tasks of 64 tokens of a head; those of queries come first, and consecutive tasks have the
+ * same tokens. In 32 bits, which are divided faster. */
 __device__ __forceinline__ u32 lift_count(const struct fpa_cuda_call &call, bool keys)
 {
     const i64 tokens = call.batch * (call.length + (keys ? call.recent : 0));
     return (u32)((tokens + LIFT_TOKENS - 1) / LIFT_TOKENS) * (u32)(keys ? call.heads : call.query_heads);
 }
 
-/* turn: how many the block has done before. */
+/* turn: number of the block's earlier tasks. */
 __device__ __forceinline__ struct lift_task lift_task_of(const struct fpa_cuda_call &call, u32 number, u32 turn)
 {
     const u32 heads = (u32)call.heads, query_heads = (u32)call.query_heads, slices = (u32)call.lift_slices;
@@ -1481,7 +1476,7 @@ __device__ __forceinline__ struct lift_task lift_task_of(const struct fpa_cuda_c
     return task;
 }
 
-/* Where a token lies: NOWHERE behind the last one, and of masked keys, of which nothing is read. */
+/* The offset of a token in its tensor; LIFT_NOWHERE after the last token, and for masked keys, which are not read. */
 __device__ __forceinline__ i64 *lift_place(const struct lift_task &task, int token)
 {
     return (i64 *)(shared_memory + task.about + LIFT_AT_PLACES) + token;
@@ -1492,7 +1487,8 @@ __device__ __forceinline__ bool lift_is_masked(const struct lift_task &task, int
     return task.keys && *lift_place(task, token) == LIFT_NOWHERE;
 }
 
-/* A thread has a token, its positions too: queries have those of the last keys. */
+/* Finds the tokens of a task: a thread has
+ * one, and loads its position; queries have the positions of the last keys. */
 __device__ __forceinline__ void lift_find(const struct fpa_cuda_call &call, u32 piece, u32 turn)
 {
     if (threadIdx.x >= LIFT_TOKENS)
@@ -1513,7 +1509,7 @@ __device__ __forceinline__ void lift_find(const struct fpa_cuda_call &call, u32 
         : (i64)LIFT_NOWHERE;
 }
 
-/* x[token][] = q or k as given; zeros behind the width, and of tokens that are nowhere. Nothing is awaited. */
+/* Issues copies x[token][] = q or k; zeros after the width, and for tokens that are LIFT_NOWHERE. Does not wait. */
 __device__ __forceinline__ void lift_fetch(const struct lift_task &task, bool aligned)
 {
     enum { NUMBERS = 16 / (int)sizeof(element), PIECES = (LIFT_WIDTH + NUMBERS - 1) / NUMBERS,
@@ -1551,7 +1547,7 @@ __device__ __forceinline__ int lift_token(int i)
     return i / 8 * 16 + lane_row() + i / 2 % 2 * 8;
 }
 
-/* Two neighbours of a row of a matrix, and what they lack; pieces of 8 bytes where it has them. */
+/* Two consecutive numbers of a row of a matrix as high and low parts. paired: they are one aligned load of 8 bytes. */
 template <int rows, int columns, bool paired>
 __device__ __forceinline__ void lift_neighbours(const float *w, int row, int column, u32 *high, u32 *low)
 {
@@ -1566,10 +1562,10 @@ __device__ __forceinline__ void lift_neighbours(const float *w, int row, int col
     split_pair(a.x, a.y, high, low);
 }
 
-/* ---- strips: the rows that a block has at a time leave together, tokens one behind the other in shared memory first
+/* ---- strips: the rows that a block computes at a time, token by token in shared memory, from which they are stored
  * ----
  *
- * A part's first coordinate lies at place `coordinate` % 8 of a strip, so that pieces of 16 bytes are those of the
+ * A part's first coordinate is at place `coordinate` % 8 of a strip, so that pieces of 16 bytes are those of the
  * vector. */
 
 __device__ __forceinline__ u32 lift_strip(int strip)
@@ -1577,7 +1573,8 @@ __device__ __forceinline__ u32 lift_strip(int strip)
     return shared_address() + LIFT_AT_STRIPS + strip * LIFT_TOKENS * LIFT_STRIP_PITCH;
 }
 
-/* Numbers `group` and 7 more of a thread's into a strip, from its row on: four neighbours of two tokens. */
+/* Puts numbers group .. group + 7 of a thread into a strip, from row `row` of it on: four consecutive rows of two
+ * tokens. */
 template <int coordinate> __device__ __forceinline__ void lift_store(int strip, const float *u, int row, int group)
 {
     const u32 to = lift_strip(strip) + (row + coordinate % 8) * 2;
@@ -1599,7 +1596,7 @@ template <int coordinate> __device__ __forceinline__ void lift_store(int strip, 
     }
 }
 
-/* ---- coordinates of rows that are not projected: a thread has 8 that follow each other, of tokens 16 apart ---- */
+/* ---- coordinates of rows that are not projected: a thread has 8 consecutive ones, of tokens 16 apart ---- */
 
 __device__ __forceinline__ int lift_piece_row(int first, int i)
 {
@@ -1611,8 +1608,7 @@ __device__ __forceinline__ int lift_piece_token(int i)
     return i / 8 * 16 + threadIdx.x / (LIFT_ROWS / 8);
 }
 
-/* x[i] = numbers of q or k as given, `first_number` of a thread's and the next ones, for rows that are those numbers
- * from `from` on. */
+/* x[i] = numbers of q or k from `from` + row on, for the thread's numbers from first_number on. */
 template <int rows, int each>
 __device__ __forceinline__ void lift_take(const struct lift_task &task, float *x, int first, int from, int first_number)
 {
@@ -1626,7 +1622,7 @@ __device__ __forceinline__ void lift_take(const struct lift_task &task, float *x
     }
 }
 
-/* Numbers `group` and 7 more of a thread's as coordinates at once, where whole pieces of 16 bytes lie so. */
+/* Stores numbers group .. group + 7 of a thread as coordinates directly, as a whole piece of 16 bytes. */
 template <int rows, int coordinate>
 __device__ __forceinline__ void lift_send_piece(const struct lift_task &task, const float *u, int first, int group)
 {
@@ -1647,32 +1643,32 @@ __device__ __forceinline__ float2 lift_turns(double angle)
     return {high, (float)(turns - (double)high)};
 }
 
-/* A sum with it has no room for a fraction of a turn: what it is more than that are whole turns, of numbers down to
- * -2^25. */
+/* Added to a number down to -2^25, this leaves no bits for a fraction: so adding and subtracting it rounds to whole
+ * turns. */
 enum { LIFT_LARGE = 3 << 24 };
 
-/* An angle in turns, without whole ones. */
+/* An angle in turns, without its whole turns. */
 __device__ __forceinline__ float lift_phase(double angle)
 {
     const double turns = angle * 0.15915494309189535;
     return (float)(turns - rint(turns));
 }
 
-/* Where a token's position lies. */
+/* Address of a token's position. */
 __device__ __forceinline__ u32 lift_position(const struct lift_task &task, int token)
 {
     return shared_address() + task.about + LIFT_AT_POSITIONS + token * 8;
 }
 
-/* The fraction of (turns times position): whole turns are subtracted from the leading part before anything is
- * rounded. The result is between -2 and 2. */
+/* The fraction of turns times position: whole turns are subtracted before anything is rounded. The result is between
+ * -2 and 2. */
 __device__ __forceinline__ float lift_fraction_of(float2 turns, float p)
 {
     const float whole = fmaf(p, turns.x, (float)LIFT_LARGE) - (float)LIFT_LARGE;
     return fmaf(p, turns.y, fmaf(p, turns.x, -whole));
 }
 
-/* The same of all numbers of a position. */
+/* The same, summed over all numbers of a position. */
 __device__ __forceinline__ float lift_fraction(const float2 *turns, u32 position)
 {
     float sum = lift_fraction_of(turns[0], get_float(position));
@@ -1682,7 +1678,7 @@ __device__ __forceinline__ float lift_fraction(const float2 *turns, u32 position
     return sum;
 }
 
-/* cos and sin of so many turns. */
+/* cos and sin of an angle in turns. */
 __device__ __forceinline__ float2 lift_turn(float turns)
 {
     const float angle = (turns - (turns + (float)LIFT_LARGE - (float)LIFT_LARGE)) * 6.28318531f;
@@ -1692,8 +1688,10 @@ __device__ __forceinline__ float2 lift_turn(float turns)
     return turn;
 }
 
-/* ln(1 + e^y) = max(y, 0) + ln(1 + e), e = e^-|y|: ln(1 + e) / e by the polynomial that has its values at four of
- * Chebyshev's points between 0 and 1, at most 4.4e-4 of it away, a quarter of what rounding to bf16 takes. */
+/* ln(1 + e^y) = max(y, 0) + ln(1 + e), with e = e^-|y|. ln(1 + e) / e is interpolated by a polynomial at
+ * four Chebyshev points between 0 and 1; its error is at most
+ * 4.4e-4, a quarter of the error of rounding to
+ * bf16. */
 __device__ __forceinline__ float lift_softplus(float y)
 {
     const float e = power_of_two(-1.44269504f * fabsf(y));
@@ -1705,10 +1703,10 @@ __device__ __forceinline__ float lift_softplus(float y)
 
 enum { LIFT_COLUMN_STEPS = (LIFT_WIDTH + 15) / 16 };
 
-/* 16 rows of one that is given at run time, split here. */
+/* The same for a matrix given at run time, which is split in two parts here. */
 template <int rows, int columns> __device__ __forceinline__ void lift_keep_weights(uint4 *to, const float *w, int first)
 {
-    /* the instruction's column of rows that a lane has as neighbours */
+    /* column of the operand, permuted so that a lane's sums are of four consecutive rows */
     const int row = first + lane_row() / 2 * 4 + lane_row() % 2;
 #pragma unroll
     for (int step = 0; step < LIFT_COLUMN_STEPS; step++) {
@@ -1722,7 +1720,7 @@ template <int rows, int columns> __device__ __forceinline__ void lift_keep_weigh
     }
 }
 
-/* What a thread keeps of part 1 while tokens come and go. */
+/* What a thread keeps in registers of part 1, for all tokens. */
 struct lift_kept_1 {
     float2 turns[8][2];
     float phase[8];
@@ -1773,8 +1771,8 @@ __device__ __forceinline__ void lift_make_1(const struct lift_task &task, const 
     }
 }
 
-/* Blocks make the coordinates of 64 tokens of a head at a time, part by part, and take the next ones, which come
- * meanwhile. Blocks that share tokens have rows in turn. */
+/* Blocks compute coordinates of 64 tokens of a head at a time, part by part; the next tokens are
+ * fetched meanwhile. Blocks that share tokens take blocks of rows in turn. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_ROWS)
 extern "C" __global__ void __launch_bounds__(LIFT_THREADS, 4)
 fourier_grid_d16_lift_rows(const __grid_constant__ struct fpa_cuda_call call,
@@ -1790,7 +1788,7 @@ fourier_grid_d16_lift_rows(const __grid_constant__ struct fpa_cuda_call call,
     __syncthreads();
     lift_fetch(lift_task_of(call, number, 0), aligned);
     struct lift_kept_1 kept_1_0;
-    int kept_head = -1; /* queries and keys apart */
+    int kept_head = -1; /* head and side of the data that is loaded */
 #pragma unroll 1
     for (u32 turn = 0; number < end; turn++, number += blocks) {
         const struct lift_task task = lift_task_of(call, number, turn);
@@ -1813,8 +1811,9 @@ fourier_grid_d16_lift_rows(const __grid_constant__ struct fpa_cuda_call call,
 
 enum { PAD_THREADS = 256 };
 
-/* Piece number `piece` of all rows of x: 8 numbers, zeros from `width` on, or all of them. Rows of contiguous tensors
- * are not told apart by batch, token and head. */
+/* Piece number `piece` of all rows of x: 8 numbers, zeros from `width`
+ * on, or only zeros (there: false). In contiguous tensors rows need no division into batch,
+ * token and head. */
 template <int width>
 __device__ __forceinline__ void pad_piece(element *to, const element *x, const long long *stride, i64 piece, i64 length,
                                           i64 heads, bool there)
@@ -1836,7 +1835,7 @@ __device__ __forceinline__ void pad_piece(element *to, const element *x, const l
     *(uint4 *)(to + piece * 8) = uint4{word[0], word[1], word[2], word[3]};
 }
 
-/* Whether the key of a value's piece takes part. */
+/* Whether the key of a piece of values is not masked. */
 __device__ __forceinline__ bool pad_takes(const struct fpa_cuda_call &call, i64 piece, i64 length)
 {
     const i64 token = piece / ((DV + 7) / 8) / call.heads;
@@ -1857,14 +1856,14 @@ fourier_grid_d16_pad_rows(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- panels ---- */
 
-/* raw[token][] = x[first + token][], zero from token limit on. Asynchronous when aligned. */
+/* raw[token][] = x[first + token][], zeros from token limit on. Asynchronous if aligned. */
 template <int tokens>
 __device__ __forceinline__ void fetch_raw(u32 raw, const element *x, i64 stride, int first, int limit, bool aligned)
 {
     fetch_rows<tokens, 4, RAW_PITCH>(raw, x, stride, first, limit, D_IN, aligned);
 }
 
-/* values[token][] = v[first + token][columns of this block], zero behind limit and width. */
+/* values[token][] = v[first + token][the block's columns], zeros after limit and width. */
 __device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 stride, int first, int limit, int column,
                                              bool aligned)
 {
@@ -1872,20 +1871,20 @@ __device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 s
                                                                     DV - column, aligned);
 }
 
-/* The rows that nobody fills stay zero. */
+/* Clears a panel; rows that are never written stay zero. */
 __device__ __forceinline__ void clear_panel(u32 panel, int bytes)
 {
     for (int i = threadIdx.x * 4; i < bytes; i += THREADS * 4)
         put_word(panel + i, 0);
 }
 
-/* panel[row][token] of keys: of count tokens, ones behind which are zero, from raw[token][]. Ends with all rows
- * written. */
+/* panel[row][token] of keys: of `count` tokens, with ones that are zero afterwards, from raw[token][]. Ends with a
+ * barrier. */
 __device__ __forceinline__ void pack_keys(u32 panel, u32 raw, int count)
 {
     for (int i = threadIdx.x; i < 128; i += THREADS) {
         /* 4 pairs of tokens and 2 parts read 8 different banks; the odd part writes its later rows first, so that
-         * the two do not meet in a bank either */
+         * writes have no bank conflicts either */
         const int pair = (i >> 3) % 8 * 4 + (i >> 1 & 3), part = i / 64 * 2 + (i & 1);
         const bool later = part & 1;
         const uint4 a = get_words(raw + 2 * pair * RAW_PITCH + part * 16);
@@ -1908,12 +1907,12 @@ __device__ __forceinline__ void pack_keys(u32 panel, u32 raw, int count)
     __syncthreads();
 }
 
-/* panel[row][token] of queries, scaled, from raw[token][]. Ends with all rows written. */
+/* panel[row][token] of queries, scaled, from raw[token][]. Ends with a barrier. */
 __device__ __forceinline__ void pack_queries(u32 panel, u32 raw, int count)
 {
     for (int i = threadIdx.x; i < 256; i += THREADS) {
         /* 4 pairs of tokens and 2 parts read 8 different banks; the odd part writes its later rows first, so that
-         * the two do not meet in a bank either */
+         * writes have no bank conflicts either */
         const int pair = (i >> 3) % 16 * 4 + (i >> 1 & 3), part = i / 128 * 2 + (i & 1);
         const bool later = part & 1;
         const uint4 a = get_words(raw + 2 * pair * RAW_PITCH + part * 16);
@@ -1932,7 +1931,7 @@ __device__ __forceinline__ void pack_queries(u32 panel, u32 raw, int count)
     for (int i = threadIdx.x; i < 128; i += THREADS) {
         const u32 column = panel + i * ELEMENT;
         put_element(column + ONES_ROW * QUERY_PITCH, from_float(i < count ? 1.0f : 0.0f));
-        /* o left through this panel: what is to be zero may have been a part of it */
+        /* o was stored through this panel: rows of zeros may have been overwritten */
         put_element(column + ZERO_ROW * QUERY_PITCH, from_float(0.0f));
     }
     __syncthreads();
@@ -1940,7 +1939,7 @@ __device__ __forceinline__ void pack_queries(u32 panel, u32 raw, int count)
 
 /* ---- features ---- */
 
-/* b[tile][2]: 16 rows of values or of a tile of the state, all columns. */
+/* b[tile][2] = operands of all columns, of 16 rows of values or of a tile of the state. */
 template <int tiles> __device__ __forceinline__ void load_columns(u32 (*b)[2], u32 address, int pitch)
 {
     const u32 from = address + matrix_row() * pitch;
@@ -1957,9 +1956,9 @@ __device__ __forceinline__ u32 ones_column(void)
     return lane_row() == 0 ? 0x3f803f80u : 0;
 }
 
-/* c[unit][tile] += phi(k)' v of one panel, for the units of this warp; row[l][u] is where from keys on the
- * lane's row of factor l is, here: the lane's token at the unit's coordinates. A fragment has features for rows and
- * tokens for columns. */
+/* c[unit][tile] += phi(k)' v of one panel, for the warp's units; row[l][u]: offset from `keys` of the
+ * lane's row of factor l, here: the lane's token at the unit's coordinates. The rows of a fragment are features, its
+ * columns tokens. */
 __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, const u32 (*row)[WARP_UNITS], u32 values)
 {
 #pragma unroll
@@ -1971,7 +1970,7 @@ __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, co
 #pragma unroll
         for (int u = 0; u < WARP_UNITS; u++) {
             if ((threadIdx.x >> 5) * WARP_UNITS + u >= UNITS)
-                break; /* features behind the last one stay zero */
+                break; /* sums of features after the last one stay zero */
             load_transposed(factor0, keys + row[0][u] + k * 16 * RAW_PITCH);
             u32 a[4];
 #pragma unroll
@@ -1985,13 +1984,13 @@ __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, co
     }
 }
 
-/* Where from keys on the lane's part of a unit's coordinates is: see add_panel. */
+/* Offset from `keys` of the lane's part of a unit's coordinates, for add_panel. */
 __device__ __forceinline__ u32 coordinates_row(int unit)
 {
     return ((threadIdx.x & 7) + matrix_half() * 8) * RAW_PITCH + unit * 32 + (threadIdx.x >> 3 & 1) * 16;
 }
 
-/* The fragments of 16 queries, for the state and for keys; queries is the address of the first one. */
+/* Fragments of 16 queries, used for the state and for keys; queries: address of the first one. */
 __device__ __forceinline__ void load_queries(u32 (*a)[4], u32 queries)
 {
 #pragma unroll
@@ -2029,7 +2028,7 @@ __device__ __forceinline__ void read_tile(float (*c)[ALL_TILES][4], u32 queries,
 
 /* ---- scores ---- */
 
-/* Tiles of queries whose scores are computed together: one dot product shares its keys among all. */
+/* Tiles of queries whose scores are computed together: they share the operands of keys. */
 enum { SCORE_TILES = 2 };
 
 /* Packed row i of a dot product. */
@@ -2038,8 +2037,8 @@ __device__ __forceinline__ int dot_row(int i)
     return i;
 }
 
-/* d[query tile][key tile] += the dot product over `steps` times 16 rows from `first` on, of 16 keys; rows of queries
- * are `pitch` bytes apart. */
+/* d[tile of queries][tile of keys] += the dot product over `steps` times 16 rows from
+ * `first` on, with 16 keys; rows of queries are `pitch` bytes apart. */
 template <int tiles, int pitch, int steps>
 __device__ __forceinline__ void add_dot(float (*d)[2][4], u32 queries, u32 keys, int first)
 {
@@ -2059,8 +2058,8 @@ __device__ __forceinline__ void add_dot(float (*d)[2][4], u32 queries, u32 keys,
     }
 }
 
-/* s[query tile][key tile][4]: scores of 16 keys, as the matrix instruction lays them out; rows of queries
- * are `pitch` bytes apart. */
+/* s[tile of queries][tile of keys][4] = scores of 16 keys, in the layout of sums; rows of queries are `pitch` bytes
+ * apart. */
 template <int tiles, int pitch> __device__ __forceinline__ void score_keys(float (*s)[2][4], u32 queries, u32 keys)
 {
     float d[1][tiles][2][4] = {};
@@ -2074,7 +2073,8 @@ template <int tiles, int pitch> __device__ __forceinline__ void score_keys(float
                 s[m][n][i] = kernel_of(d[0][m][n][i]);
 }
 
-/* Scores of keys that a query does not see are zero. first: of the query tile's and of the keys. */
+/* Clears scores of keys that a query does not see. first_query, first_key: numbers of the tile's first query and
+ * key. */
 __device__ __forceinline__ void mask_scores(float (*s)[4], int first_query, int first_key, int limit)
 {
     const int behind = (limit - first_key < 16 ? limit - first_key : 16);
@@ -2088,7 +2088,8 @@ __device__ __forceinline__ void mask_scores(float (*s)[4], int first_query, int 
         }
 }
 
-/* c[query tile][tile] += s v for 16 keys. */
+/* c[tile of queries][tile] += s v for 16
+ * keys. */
 template <int tiles>
 __device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float (*s)[2][4], u32 values)
 {
@@ -2107,11 +2108,11 @@ __device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float
 
 /* ---- state ----
  *
- * S <- S + sum_j phi(k_j) v_j' (the chunked form). Each warp owns WARP_UNITS
- * units of features and all columns of its block in fp32; each block walks one segment of the sequence.
- * Before each chunk but those that carry fills a copy is written for the queries. */
+ * S <- S + sum_j phi(k_j) v_j' (the chunked form). Each warp has the sums of WARP_UNITS
+ * units of features and all columns of its block, in fp32; each block processes one segment of the sequence.
+ * Before each chunk, a copy is written for the queries, except where the kernel that carries totals writes it. */
 
-/* Feature of a lane's sums c[u][n][2i], c[u][n][2i+1]; behind the last one is none. */
+/* The feature of a lane's sums c[u][n][2i] and c[u][n][2i + 1]; from number FEATURES on there is none. */
 __device__ __forceinline__ int feature_of(int unit, int i)
 {
     return unit * 16 + lane_row() + i * 8;
@@ -2131,8 +2132,8 @@ __device__ __forceinline__ void store_state(const float (*c)[ALL_TILES][4], stat
         store_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); });
 }
 
-/* Sums -> a copy that queries read: [FEATURES16][COLUMNS]. Four tiles at a time, of which each of a row's four lanes
- * gets one: 64 bytes of a row, where the second-level cache would have parts of sectors. */
+/* Stores the sums as a copy for queries: [FEATURES16][COLUMNS]. The four lanes of a row exchange four tiles, so that
+ * each stores one: 64 contiguous bytes of a row instead of parts of sectors in the second-level cache. */
 __device__ __forceinline__ void store_copy(const float (*c)[ALL_TILES][4], copy_element *s, int unit, int block)
 {
 #pragma unroll
@@ -2203,7 +2204,7 @@ fourier_grid_d16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
         for (int u = 0; u < WARP_UNITS; u++)
             row[l][u] = coordinates_row(unit + u);
 
-    /* a panel is computed with while the next one is on its way */
+    /* one panel is multiplied while the next one is fetched */
     const int start = first_chunk * chunk_tokens;
     if (start < segment_end) {
         fetch_raw<PANEL>(raw, k, call.k_stride[1], start, segment_end, k_aligned);
@@ -2233,7 +2234,7 @@ fourier_grid_d16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
         }
     }
     copy_wait<0>();
-    /* where the sums go is found again: registers are for them until here */
+    /* the destination is computed anew, so that it takes no registers before */
     u32 index = blockIdx.x;
     asm volatile("" : "+r"(index));
     const struct part behind = part_of(call, index / (COLUMN_BLOCKS * SLICES), (u32)call.heads, (u32)call.segments,
@@ -2247,16 +2248,16 @@ fourier_grid_d16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
 }
 #endif
 
-/* ---- carry ----
+/* ---- segment_scan ----
  *
- * Segments of a sequence were walked side by side, each from zero. With
+ * Segments of a sequence were processed at the same time, each from zero. With
  *     base_s = base_{s-1} + total_{s-1},  base_0 = 0,
  * the state before a chunk of segment s is its copy plus base_s. A
- * block takes CARRIED elements a thread. Without a mask queries read the state behind the last segment alone. */
+ * thread has CARRIED elements. Without a mask queries read only the state after the last segment. */
 
 enum {
-    CARRIED = 8,    /* elements a thread */
-    CARRIED_AT_ONCE = 8 /* copies, which are all asked for before one is added to */
+    CARRIED = 8,    /* elements for each thread */
+    CARRIED_AT_ONCE = 8 /* copies that are loaded before the first is used */
 };
 
 __device__ __forceinline__ void add_total(float *base, const float *total)
@@ -2269,12 +2270,12 @@ __device__ __forceinline__ void add_total(float *base, const float *total)
         base[i] = base[i] + add[i];
 }
 
-/* A thread's elements of a copy, as it has them. */
+/* A thread's elements of a copy. */
 struct carried {
     uint4 words;
 };
 
-/* They and the base -> a copy. */
+/* Stores them plus the base to the copy. */
 __device__ __forceinline__ void add_base(copy_element *copy, const struct carried &at, const float *base)
 {
     u32 word[4] = {at.words.x, at.words.y, at.words.z, at.words.w};
@@ -2284,7 +2285,8 @@ __device__ __forceinline__ void add_base(copy_element *copy, const struct carrie
     *(uint4 *)copy = uint4{word[0], word[1], word[2], word[3]};
 }
 
-/* Elements of a copy to those of a state: a feature's columns of all blocks, then one of z. */
+/* Stores elements of a copy to a state as given to the caller: a feature's columns of all
+ * blocks, then one of z. */
 __device__ __forceinline__ void store_final(state_element *s, const float *base, int element)
 {
 #pragma unroll
@@ -2303,7 +2305,7 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
     }
 }
 
-/* Some elements of a segment of a head, by the block's threads. */
+/* Processes elements of a segment of a head, by all threads of the block. */
 __device__ __forceinline__ void carry(const struct fpa_cuda_call &call, u32 index)
 {
     const u32 elements = blockDim.x * CARRIED, blocks = (COPY_ROWS * COLUMNS + elements - 1) / elements;
@@ -2322,8 +2324,8 @@ __device__ __forceinline__ void carry(const struct fpa_cuda_call &call, u32 inde
     for (i64 s = 0; s < segment; s++)
         add_total(base, totals + s * size);
     add_total(base, totals + segment * size);
-    /* else fourier_grid_d16_chunk_state has written it; queries of one chunk, which are multiplied by all keys, read
-     * what is given alone */
+    /* otherwise fourier_grid_d16_chunk_state has written it; queries of one chunk, which read all keys as pairs, read
+     * only the initial state */
     if (call.states && chunks > 1 && call.segment_chunks == 1) {
         copy_element *copy = (copy_element *)call.states + (first_chunk_of(call, own.b, own.number, head) + chunks - 1)
             * size + element;
@@ -2356,7 +2358,7 @@ __device__ __forceinline__ void fetch_tile(u32 tile, const copy_element *s, int 
     }
 }
 
-/* c += phi(q) S: tiles of the state pass through a ring, STAGES - 1 of them on their way. */
+/* c += phi(q) S: tiles of the state pass through a ring, STAGES - 1 of them in flight. */
 __device__ __forceinline__ void read_state(float (*c)[ALL_TILES][4], const copy_element *s, u32 queries, u32 tiles)
 {
     enum { TILE = GROUP * 16 * TILE_PITCH };
@@ -2385,7 +2387,7 @@ struct attended {
     u32 keys, values;
 };
 
-/* c += the panel of keys that starts at token first. */
+/* c += scores times values of the panel of keys that starts at token `first`. */
 __device__ __forceinline__ void read_panel(float (*c)[ALL_TILES][4], const struct attended &a, int first, u32 values)
 {
 #pragma unroll 1
@@ -2415,7 +2417,7 @@ template <int tiles> __device__ __forceinline__ void normalize(float (*c)[ALL_TI
         normalize_rows(&c[m][0][0]);
 }
 
-/* Sums of the warp's queries -> its part of shared memory. Other warps must be done with what lay there. */
+/* Writes sums of the warp's queries to its part of shared memory, which other warps must no longer read. */
 template <int tiles> __device__ __forceinline__ void stage_output(const float (*c)[ALL_TILES][4], u32 shared)
 {
     shared += (threadIdx.x >> 5) * tiles * 16 * OUTPUT_PITCH;
@@ -2430,7 +2432,7 @@ template <int tiles> __device__ __forceinline__ void stage_output(const float (*
                          pair_of(c[m][n][2 * i], c[m][n][2 * i + 1]));
 }
 
-/* The warp's part of shared memory -> o, in whole sectors. count: queries of the block that there are. */
+/* Stores the warp's part of shared memory to o, in whole sectors. count: queries of the block that exist. */
 template <int tiles>
 __device__ __forceinline__ void flush_output(u32 shared, element *o, i64 stride, int count, int block, bool aligned)
 {
@@ -2462,7 +2464,7 @@ __device__ __forceinline__ void store_output(const float (*c)[ALL_TILES][4], u32
     flush_output<tiles>(shared, o, stride, count, block, aligned);
 }
 
-/* QUERY_TOKENS queries of one head, from the last ones of a sequence, or of all, on. */
+/* The item's QUERY_TOKENS queries: the last ones of a sequence (of a packed batch) come first. */
 __device__ __forceinline__ struct part query_part_of(const struct fpa_cuda_call &call, u32 item)
 {
     const u32 blocks = (u32)(call.cu_seqlens ? call.length / QUERY_TOKENS + call.sequences
@@ -2476,7 +2478,7 @@ __device__ __forceinline__ struct part query_part_of(const struct fpa_cuda_call 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 fourier_grid_d16_chunk_output(const __grid_constant__ struct fpa_cuda_call call)
 {
-    /* the last blocks of a chunk have the most keys: they start first */
+    /* the last queries of a chunk have the most keys, so their blocks start first */
     const int block = blockIdx.x % COLUMN_BLOCKS;
     const struct part at = query_part_of(call, blockIdx.x / COLUMN_BLOCKS);
     const int length = at.own.length, first = at.index * QUERY_TOKENS, number = at.own.number;
@@ -2484,7 +2486,7 @@ fourier_grid_d16_chunk_output(const __grid_constant__ struct fpa_cuda_call call)
     const i64 head = key_head_for(call, at.head);
     if (first >= length)
         return;
-    /* all keys, or none where the state before the last chunk, which is empty, has them */
+    /* all keys of the sequence; none if the copy before the last chunk, which is empty, has them all */
     const int chunk = count_chunks(call, length) - 1, first_key = 0;
     const element *q = queries_of(call, b, query_head);
     const element *k = keys_of(call, b, head);
@@ -2545,14 +2547,14 @@ fourier_grid_d16_chunk_output(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- fused_chunk ----
  *
- * A block walks one segment of a query head's sequence, panel by panel: the queries read the state before
- * the panel (a copy in shared memory) and the panel's own keys; then the keys enter the state. The base of a
- * segment is what NAME_chunk_state left as totals of the segments before it. */
+ * A block processes one segment of a query head's sequence, panel by panel: the queries read the state before
+ * the panel (a copy in shared memory) and the panel's own keys; then the keys enter the state. A segment begins
+ * with the sum of the totals of the segments before it, which an earlier launch has stored. */
 
-/* A panel of queries is 4 warps of 16. */
+/* tiles of 16 queries of a panel for each warp */
 enum { FUSED_TILES = PANEL / (16 * WARPS) };
 
-/* c = total + c, for this warp's units. */
+/* c = total + c, for the warp's units. */
 __device__ __forceinline__ void add_segment(float (*c)[ALL_TILES][4], const float *total, int unit, int block)
 {
 #pragma unroll
@@ -2570,8 +2572,8 @@ __device__ __forceinline__ void add_segment(float (*c)[ALL_TILES][4], const floa
         }
 }
 
-/* The state after the last segment goes to the caller, or to launches that come later: other blocks may still have to
- * read the initial state, which may lie where the final one goes. */
+/* Stores the state after the last segment, for the caller or for a later launch: the final state may have the
+ * address of the initial one, which other blocks may still have to read. */
 __device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, const float (*c)[ALL_TILES][4],
                                             i64 number, i64 head, int unit, int block)
 {
@@ -2582,23 +2584,23 @@ __device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, co
 }
 
 struct fused_walk {
-    int block, column, unit;     /* of columns, its first one; first unit of the warp */
-    int segment, start, end;     /* of the sequence; its tokens */
-    int warp_query;              /* of a panel */
+    int block, column, unit;     /* block of columns; its first column; the warp's first unit */
+    int segment, start, end;     /* number in the sequence; tokens start .. end - 1 */
+    int warp_query;              /* the warp's first query in a panel */
     struct sequence own;
     int segments;
     i64 b, query_head, head;
     const element *q, *k, *v;
     element *o;
     bool q_aligned, k_aligned, v_aligned, o_aligned;
-    bool totals;                 /* no queries: they come in another launch */
-    bool given;                  /* a state before the first panel */
+    bool totals;                 /* only a total is computed: queries are another launch */
+    bool given;                  /* there is a state before the first panel */
 };
 
 __device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cuda_call &call)
 {
     struct fused_walk w;
-    /* first segments first: they wait for no totals */
+    /* first segments come first, since they need no totals */
     const u32 walk = blockIdx.x / COLUMN_BLOCKS, lines = (u32)(call.batch * call.query_heads);
     const u32 segments = (u32)call.segments;
     const struct part at = part_of(call, call.cu_seqlens ? walk : walk % lines * segments + walk / lines,
@@ -2621,20 +2623,22 @@ __device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cu
     return w;
 }
 
-/* Where a sequence's totals begin. */
+/* Where a sequence's totals
+ * begin. */
 __device__ __forceinline__ i64 first_total_of(const struct fpa_cuda_call &call, const struct fused_walk &w)
 {
     return first_segment_of(call, w.b, w.own.number, w.head, call.segments);
 }
 
-/* A block without work: behind the sequence's
- * end. */
+/* A block without work: after the end of the
+ * sequence. */
 __device__ __forceinline__ bool is_idle(const struct fpa_cuda_call &call, const struct fused_walk &w)
 {
     return call.cu_seqlens && w.segment >= w.segments;
 }
 
-/* The state before the first segment of keys; of queries that of all keys, which is the sum of all totals. */
+/* Loads the initial state, before the first segment of keys; for queries the state of all keys, the sum of all
+ * totals. */
 __device__ __forceinline__ void begin_fused(float (*c)[ALL_TILES][4], const struct fpa_cuda_call &call,
                                             const struct fused_walk &w)
 {
@@ -2647,7 +2651,7 @@ __device__ __forceinline__ void begin_fused(float (*c)[ALL_TILES][4], const stru
         add_segment(c, call.totals + (first_total_of(call, w) + s) * (i64)FEATURES16 * COLUMNS, w.unit, w.block);
 }
 
-/* The state behind it: a total, or the final state. */
+/* Stores the state after the segment: a total, or the final state. */
 __device__ __forceinline__ void end_fused(const float (*c)[ALL_TILES][4], const struct fpa_cuda_call &call,
                                           const struct fused_walk &w)
 {
@@ -2659,7 +2663,7 @@ __device__ __forceinline__ void end_fused(const float (*c)[ALL_TILES][4], const 
 
 /* ---- copies and threads of warpgroups ---- */
 
-/* A slot of a ring, and how often the ring was gone round. */
+/* A stage of a ring, and the phase (parity) of its barriers: one thread's position in the ring. */
 struct turn {
     int slot;
     u32 phase;
@@ -2676,7 +2680,7 @@ template <int slots> __device__ __forceinline__ int slot_before(const struct tur
     return (at.slot > 0 ? at.slot : slots) - 1;
 }
 
-/* Blocks of 8 x 8 numbers of 16 bits out of registers; lane l gives the address of row l % 8 of block l / 8. */
+/* stmatrix: stores blocks of 8 x 8 numbers of 16 bits; lane l gives the address of row l % 8 of block l / 8. */
 __device__ __forceinline__ void store_matrices(u32 address, const u32 *a)
 {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
@@ -2689,8 +2693,9 @@ __device__ __forceinline__ void store_matrices2(u32 address, const u32 *a)
                  : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
 }
 
-/* Tiles of 8 columns of a warp's 16 rows -> shared memory, two at a time. pair(n, i): the lane's two numbers of tile n
- * in its row i, 8 rows apart; place(n): where lanes have tile n, and those from 16 on the one behind it. */
+/* Stores `tiles` tiles of 8 columns of a warp's 16 rows to shared memory, two at a time. pair(n, i): the lane's two
+ * numbers of tile n in its row g (i = 0) or g + 8; place(n): address of the lane's row, in tile n for lanes 0 to 15, in
+ * tile n + 1 for the others. */
 template <int tiles, class pairs, class places>
 __device__ __forceinline__ void store_tiles(const pairs &pair, const places &place)
 {
@@ -2708,7 +2713,7 @@ __device__ __forceinline__ void store_tiles(const pairs &pair, const places &pla
     }
 }
 
-/* Registers of the calling warpgroup from here on. */
+/* Sets the number of registers of a thread of the calling warpgroup. */
 template <int count> __device__ __forceinline__ void registers_raise(void)
 {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(count));
@@ -2721,10 +2726,9 @@ template <int count> __device__ __forceinline__ void registers_lower(void)
 
 /* ---- matrix instructions of a warpgroup ----
  *
- * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16w.. of c and a, laid out as for the matrix instruction of a
- * warp: lane 4g + t rows g and g + 8, of every 8 columns 2t and 2t + 1. b, and a of the scores, lie in shared
- * memory: tiles of the state in blocks of 8 x 8 numbers, each 8 rows of 16 bytes one behind the other; queries, keys
- * and values in slabs. */
+ * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16 w to 16 w + 15 of c and a, laid out as for mma.sync: lane 4 g + t
+ * has rows g and g + 8, and of every 8 columns 2 t and 2 t + 1. b, and a of some products, are in shared memory: tiles
+ * of the state as blocks of 8 x 8 numbers, each 8 contiguous rows of 16 bytes; queries, keys and values in slabs. */
 
 __device__ __forceinline__ void multiply_begin(void)
 {
@@ -2741,7 +2745,7 @@ template <int pending> __device__ __forceinline__ void multiply_wait(void)
     asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(pending) : "memory");
 }
 
-/* Sums may be used again: the compiler sees no use of them move across this. */
+/* After a wait: the compiler may not move uses of these accumulators across this. */
 template <int count> __device__ __forceinline__ void make_opaque(float *c)
 {
 #pragma unroll
@@ -2749,8 +2753,8 @@ template <int count> __device__ __forceinline__ void make_opaque(float *c)
         asm volatile("" : "+f"(c[i]) : : "memory");
 }
 
-/* Sums in registers of their own: else the compiler takes what loaded them for a part of products under way, and
- * serialises those. */
+/* Copies accumulators, which were loaded from memory, to registers of their own: else ptxas takes the loads for a part
+ * of products in flight, and serialises these. */
 template <int count> __device__ __forceinline__ void take(float *c)
 {
 #pragma unroll
@@ -2760,22 +2764,22 @@ template <int count> __device__ __forceinline__ void take(float *c)
     }
 }
 
-/* Where an operand in blocks lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to
- * the next. Blocks may run along either. */
+/* Descriptor of an operand in blocks of 8 x 8. deep: bytes from the first 8 of the 16 numbers of the product's inner
+ * dimension to the others; wide: from 8 columns of b, or rows of a, to the next 8. */
 __device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
 {
     return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
 }
 
-/* The operand `bytes` further on. nearer: its second slab moves by so much less. One addition, instead of building the
- * descriptor anew from an address. */
+/* The descriptor of an operand `bytes` further, by one addition. nearer: bytes by which its second slab, or block, is
+ * nearer to the first one than before (subtracted from the descriptor's offset). */
 __device__ __forceinline__ u64 further(u64 operand, u32 bytes, u32 nearer = 0)
 {
     return (operand & 0xffffffff00000000ull) | (u32)((u32)operand + (bytes >> 4) - (nearer >> 4 << 16));
 }
 
-/* Sums of a tile of features or queries: a in registers, 16 bytes of b along N. Of a tile of the state, all columns; of
- * values, and of ones, those that one operand has. */
+/* Products with a in registers. multiply_tile: queries' features times a tile of the state, all columns;
+ * multiply_values, multiply_ones: scores or keys' features times values, and ones of z, which may be one operand. */
 __device__ __forceinline__ void multiply_tile(float *c, const u32 *a, u64 b)
 {
     asm volatile("{\n"
@@ -2806,21 +2810,23 @@ __device__ __forceinline__ void multiply_values(float *c, const u32 *a, u64 b)
 
 /* ---- slabs ----
  *
- * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
- * matrix instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory
- * is read by whole lines. */
+ * A slab has a row of 128 bytes, 64 numbers, for each token. Piece c of 16 bytes of row r is stored at place c ^ (r %
+ * 8), the swizzle of wgmma and the copy engine: pieces of a row, and equal pieces of 8 rows, are in different banks. */
+
+/* Offset of a piece in a slab. */
 __device__ __forceinline__ u32 slab_place(int row, int place)
 {
     return row * 128 + ((place ^ (row & 7)) << 4);
 }
 
-/* Operand in slabs. next: bytes to the slab with the following 64 columns, when the matrix has more. */
+/* Descriptor of an operand in slabs. next: bytes to the slab with the following 64 columns, if the operand has more. */
 __device__ __forceinline__ u64 slab_operand(u32 address, u32 next)
 {
     return operand(address, next, 1024) | 1ull << 62;
 }
 
-/* Where 8 numbers of a vector come from and go to; behind count they are zeros. Asynchronous when aligned. */
+/* Copies 8 numbers of a vector to shared memory, with zeros from number `count` on. Asynchronous (cp.async) if aligned;
+ * then all 8 are copied, or, without any, zeros are written. */
 __device__ __forceinline__ void fetch_eight(u32 to, const element *from, int count, bool aligned)
 {
     if (aligned) {
@@ -2842,8 +2848,8 @@ enum {
     SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
 };
 
-/* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers; by so many threads; bytes: of a row. */
+/* Slabs at `to` = x[first + token][], with zeros from token `limit` on and from number `width` on; x need not be
+ * aligned. blocks: blocks of 8 numbers of a token; threads: that call; bytes: of a slab's row. */
 template <int blocks, int threads = THREADS, int bytes = 128>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
@@ -2856,14 +2862,15 @@ __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride
     }
 }
 
-/* x, of which the compiler knows nothing: addresses of all tokens, worked out ahead, would take registers from sums. */
+/* Returns x, opaque to the compiler, which would otherwise compute the addresses of all tokens in advance and keep them
+ * in registers. */
 __device__ __forceinline__ const element *unknown(const element *x)
 {
     asm volatile("" : "+l"(x));
     return x;
 }
 
-/* The same, asynchronous when aligned. */
+/* The same; asynchronous if rows are aligned to 16 bytes. */
 template <int blocks, int threads = THREADS>
 __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                              bool aligned)
@@ -2879,7 +2886,7 @@ __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 strid
     const int bytes = lane_block * 8 < width ? 16 : 0;
     const element *from = x + lane_token * stride + lane_block * 8;
     to += lane_block / 8 * SLAB;
-    const u32 place = to + slab_place(lane_token, lane_block % 8); /* tokens 8 further on lie 8 rows further on */
+    const u32 place = to + slab_place(lane_token, lane_block % 8); /* 8 tokens further, the swizzle is the same */
 #pragma unroll
     for (int i = 0; i < FUSED_PANEL; i += TOKENS) {
         const int token = lane_token + i;
@@ -2891,43 +2898,47 @@ __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 strid
     }
 }
 
-/* ---- fused_chunk, with the matrix instructions of a warpgroup ---- */
+/* ---- fused_chunk by a warpgroup ----
+ *
+ * For each panel: o = phi(q) S + scores v, then S += phi(k)' v, where products with S read a 16-bit copy of it in
+ * shared memory. */
 
 enum {
-    FUSED_STAGES = 4,          /* panels in shared memory, this one and those on their way */
+    FUSED_STAGES = 4,          /* panels in shared memory: the current one and those being fetched */
     KEY_TILES = PANEL / 16,
-    RING = 2,                 /* operands in registers that products on their way may still read */
+    RING = 2,                 /* operands in registers that products in flight may still read */
     TILE_ROWS = WARPS * WARP_UNITS * 16,
-    TILE = TILE_ROWS * 16 * ALL_TILES /* of the state as queries read it */
+    TILE = TILE_ROWS * 16 * ALL_TILES /* bytes of the copy of the state that queries read */
 };
 
-/* Operand b of one unit: 16 rows of the state as queries read it. */
+/* Operand b: 16 rows of the copy of the state, those of one unit. */
 __device__ __forceinline__ u64 unit_operand(u32 tile, int unit)
 {
     return operand(tile + unit * 256, 128, TILE_ROWS * 16);
 }
 
-/* Operand b of 16 tokens' values, and of the ones of z. */
+/* Operand b: the values of 16 tokens, and the ones of z. */
 __device__ __forceinline__ u64 values_operand(u32 values)
 {
     return slab_operand(values, 16);
 }
 
-/* That of later tokens. */
+/* Operand b: values `bytes` bytes after those of another operand. */
 __device__ __forceinline__ u64 later_values(u64 values, u32 bytes)
 {
     return further(values, bytes);
 }
 
-/* The column of z: one, then zeros, for tokens of a slab from place on. */
+/* Writes z's column block, a one and seven zeros, for `tokens` tokens of a slab, at 16-byte piece `place` of their
+ * rows. */
 __device__ __forceinline__ void fill_column(u32 slab, int tokens, int place)
 {
     for (int i = threadIdx.x; i < tokens * 4; i += THREADS)
         put_word(slab + slab_place(i / 4, place) + i % 4 * 4, i % 4 ? 0 : 0x3f803f80u & 0xffff);
 }
 
-/* The state -> shared memory, as queries read it: [column / 8][feature][column % 8], two blocks of columns of a unit's
- * features at a time. */
+/* Writes the copy of the state that queries read, [column / 8][feature][column % 8]: of a unit's features two blocks
+ * of columns at a time. */
 __device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 tile, int unit)
 {
     const u32 own = tile + unit * 256 + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * (TILE_ROWS * 16);
@@ -2946,13 +2957,13 @@ __device__ __forceinline__ void load_queries(u32 *a, u32 queries, int unit)
                   queries + unit / 4 * SLAB + slab_place(own_warp() * 16 + matrix_row(), unit % 4 * 2 + matrix_half()));
 }
 
-/* The same as the state's type has it. */
+/* Operand a: a unit of coordinates of the warp's 16 queries, converted to the type of the copy. */
 __device__ __forceinline__ void form_queries(u32 *a, u32 queries, int unit)
 {
     load_queries(a, queries, unit);
 }
 
-/* Operand a: a unit of features of 16 keys from token k on; features behind the last one are zero. */
+/* Operand a: a unit of features of keys k .. k + 15; features after the last one are zero. */
 __device__ __forceinline__ void form_keys(u32 *a, u32 keys, int k, int unit)
 {
     if (WARPS * WARP_UNITS > UNITS)
@@ -2963,8 +2974,7 @@ __device__ __forceinline__ void form_keys(u32 *a, u32 keys, int k, int unit)
                                                             unit % 4 * 2 + (threadIdx.x >> 3 & 1)));
 }
 
-/* out += phi(q) S for the warp's 16 queries; queries: address of the panel's. The products may still be on their
- * way. */
+/* out += phi(q) S for the warp's 16 queries; queries: address of the panel's. Returns with products in flight. */
 __device__ __forceinline__ void read_shared(float *out, u32 queries, u32 tile)
 {
     const u64 first = unit_operand(tile, 0);
@@ -2981,8 +2991,7 @@ __device__ __forceinline__ void read_shared(float *out, u32 queries, u32 tile)
     }
 }
 
-/* S += phi(k)' v of one panel, for the units of this warp; row as add_panel has it. The products may still be on their
- * way. */
+/* S += phi(k)' v of one panel, for the units of this warp. Returns with products in flight. */
 __device__ __forceinline__ void add_keys(float (*c)[ALL_TILES][4], u32 keys, u32 values)
 {
     const u64 first = values_operand(values);
@@ -3000,9 +3009,9 @@ __device__ __forceinline__ void add_keys(float (*c)[ALL_TILES][4], u32 keys, u32
     }
 }
 
-/* ---- without a mask: keys and values, whose total a block leaves; then queries ---- */
+/* ---- without a mask: a launch with keys and values (w.totals), then one with queries ---- */
 
-/* A panel into a stage, from token first on. */
+/* Fetches the panel that begins at token `first` into a stage. */
 __device__ __forceinline__ void fetch_open(const struct fpa_cuda_call &call, const struct fused_walk &w, u32 shared,
                                            int stage, int first)
 {
@@ -3014,7 +3023,7 @@ __device__ __forceinline__ void fetch_open(const struct fpa_cuda_call &call, con
                                DV - w.column, w.v_aligned);
 }
 
-/* What a panel's queries read of the state of all keys -> o in shared memory. */
+/* phi(q) S of a panel's queries, S the state of all keys -> o in shared memory. */
 __device__ __forceinline__ void read_open(u32 queries, u32 tile, u32 output, const struct fpa_cuda_call &call,
                                           const struct fused_walk &w, int first)
 {
@@ -3035,7 +3044,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 3)
 fourier_grid_d16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
 {
     if (call.totals_only)
-        launch_next(); /* queries come in another launch */
+        launch_next(); /* the launch with queries may begin early */
     const struct fused_walk w = find_fused_walk(call);
     if (is_idle(call, w))
         return;
@@ -3070,7 +3079,7 @@ fourier_grid_d16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
             make_opaque<4 * WARP_UNITS * ALL_TILES>(&c[0][0][0]);
             continue;
         }
-        /* o leaves one panel late: a fence waits for stores, and the next one is far */
+        /* o is stored one panel late: a fence waits for stores in flight, and the next fence is a whole panel away */
         if (i > 0)
             flush_output<1>(output, w.o + (i64)(first - PANEL) * call.o_stride[1], call.o_stride[1], PANEL, w.block,
                             w.o_aligned);

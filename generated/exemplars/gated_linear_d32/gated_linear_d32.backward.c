@@ -29,12 +29,12 @@
  * Features, term by term, the last factor fastest:
  *   0..31: x[1-32]
  *
- * With v' = [v, 1] and d_o' = [d_o / n, -(o.d_o) n'(den) / n], S the state of the tokens before and R the one of the
- * tokens behind, which is made of phi(q) and d_o' from the last token to the first:
+ * With v' = [v, 1] and d_o' = [d_o / n, -(o.d_o) n'(den) / n], S the state of the tokens before a chunk and R the
+ * reversed state, the sum of phi(q) d_o'' over the tokens after it:
  *   dphi(q) = S d_o', dphi(k) = R v', dv = R' phi(k), and inside a chunk pair by pair.
  * S and R have the layout of a state.
  */
-/* Sections of the forward kernel have functions that are not called here. */
+/* Sections of the forward pass contain functions that are not called here. */
 #pragma GCC diagnostic ignored "-Wunused-function"
 
 #include <math.h>
@@ -55,11 +55,11 @@ enum {
     D_IN = 32,       /* width of q and k */
     DV = 32,         /* width of v and o */
     FEATURES = 32, /* D, rows of the state */
-    ROWS = 33,       /* packed rows a token: what features are products of */
-    T = 48,          /* tokens a panel */
+    ROWS = 33,       /* packed rows of a token, of which features are products */
+    T = 48,          /* tokens of a panel */
     CHUNK = 48,     /* tokens between state updates */
     BLOCKS = (CHUNK + T - 1) / T,
-    VL = 8          /* floats a vector */
+    VL = 8          /* floats of a vector */
 };
 
 /* ---- vectors ---- */
@@ -103,9 +103,9 @@ static inline float from_stored(float a)
 
 /* ---- arguments ---- */
 
-/* launch: the arguments of an emitted kernel. This text is also copied into every
- * generated header, so that generated files stand alone. Offsets are 64-bit and
- * counted in elements of the tensor's own type; the last axis is contiguous. */
+/* launch: the arguments of an emitted C kernel. This text is also copied into every generated header, so that
+ * generated files need no other file. Strides are 64-bit, in elements of the tensor's type; the last axis is
+ * contiguous. */
 #ifndef FPA_LAUNCH_H
 #define FPA_LAUNCH_H
 
@@ -114,86 +114,97 @@ static inline float from_stored(float a)
 
 struct fpa_launch {
     int64_t batch;       /* B */
-    int64_t length;      /* L, tokens per sequence; 0 is allowed */
-    int64_t query_heads; /* heads of q and o: a multiple of heads; 0: only the state is wanted */
-    int64_t heads; /* H, heads of k, v, log_gate and state; query head h reads h / (query_heads / heads) */
+    int64_t length;      /* L, tokens of a sequence; 0 is allowed */
+    int64_t query_heads; /* heads of q and o, a multiple of `heads`; 0: only the final state is computed */
+    /* H, heads of k, v, log_gate and state; query head h uses key/value head h / (query_heads / heads) */
+    int64_t heads;
     const void *q, *k, *v;
     void *o;
     int64_t q_stride[3], k_stride[3], v_stride[3], o_stride[3]; /* batch, token, head */
-    const float *log_gate;         /* natural logarithm of each step's gate; NULL without a gate */
-    int64_t gate_stride[3];        /* batch, token, head */
-    const float *positions;        /* of tokens, those of k; NULL when the head takes none */
-    int64_t position_stride[3];    /* batch, token, number of the position */
-    const unsigned char *key_mask; /* nonzero: the key takes part; 0: it contributes nothing, whatever its k
-                                      and v are. NULL when the head takes none */
-    int64_t key_mask_stride[2];    /* batch, token */
-    const void *state_in;          /* NULL: zero. One state a (batch, head); see the head's layout */
-    int64_t state_in_stride[2];    /* batch, head */
-    void *state_out;               /* NULL: not wanted. May be state_in itself */
-    int64_t state_out_stride[2];   /* batch, head */
-    const float *const *weights;   /* run-time matrices in the head's order; each [heads,] rows, cols */
-    void *workspace;               /* at least NAME_workspace() bytes, 64-byte aligned */
-    size_t workspace_size;         /* bytes */
-    int64_t recent; /* tokens of k, v, log_gate, positions and key_mask before q's first that state_in has not
-                       seen: of heads with a window in every form, whose state_out then has all keys that are
-                       older than the next token's window; else in the recurrent form, of length 1, while the
-                       state stays as it is (state_out is NULL). With cu_seqlens, of heads without a window: no
-                       sequence has more; each has its own query's key and value as its last token */
-    float *den;     /* of normalised heads: where the sums of outputs' scores go; NULL: not wanted */
+    const float *log_gate;      /* natural logarithm of each step's gate; NULL without a gate */
+    int64_t gate_stride[3];     /* batch, token, head */
+    const float *positions;     /* positions of the tokens of k; NULL: the head has no positions */
+    int64_t position_stride[3]; /* batch, token, number of a position */
+    /* 0: the key contributes nothing, whatever its k and v are; else it takes part. NULL: the head has no mask of
+     * keys */
+    const unsigned char *key_mask;
+    int64_t key_mask_stride[2]; /* batch, token */
+    /* the initial states, one for each (batch, head), S [D][dv], then z [D] if the head has it; NULL: zero */
+    const void *state_in;
+    int64_t state_in_stride[2];  /* batch, head */
+    void *state_out;             /* the final states; may be state_in. NULL: not wanted */
+    int64_t state_out_stride[2]; /* batch, head */
+    /* run-time matrices in the head's order, each [rows][cols], or [heads][rows][cols] */
+    const float *const *weights;
+    void *workspace;       /* at least NAME_workspace() bytes, 64-byte aligned */
+    size_t workspace_size; /* bytes */
+    /* Tokens of k, v, log_gate, positions and key_mask before q's first one that state_in does not contain.
+     * Heads with a window, in every form: state_out then contains all keys that are older than the window of the
+     * next token.
+     * Other heads: in the recurrent form, with length 1; the state is only read, and state_out is NULL. With
+     * cu_seqlens, `recent` is the most tokens of a sequence, and the last token of each sequence has its query's
+     * own key and value. */
+    int64_t recent;
+    float *den;            /* result of normalised heads: each output's sum of scores; NULL: not wanted */
     int64_t den_stride[3]; /* batch, token, head */
-    const void *
-        cu_seqlens; /* NULL: each sequence has `length` tokens. Else [batch + 1], of cu_seqlens_bytes (4 or 8)
-                               each: all sequences lie in batch 0 of the tensors of tokens, number b as their tokens
-                               cu_seqlens[b] .. cu_seqlens[b + 1] - 1, of `total`; none has more than `length`.
-                               With `recent` these are of keys: q, o and den have one a sequence, token b */
+    /* NULL: each sequence has `length` tokens. Else [batch + 1] integers of cu_seqlens_bytes (4 or 8) each:
+     * sequence b is the tokens cu_seqlens[b] .. cu_seqlens[b + 1] - 1 of batch 0 of all tensors with tokens, of
+     * which there are `total`; none has more than `length`. With `recent`, cu_seqlens count keys; q, o and den
+     * have one token per sequence, number b. */
+    const void *cu_seqlens;
     int64_t cu_seqlens_bytes;
     int64_t total;
-    const int32_t *state_in_index,
-        *state_out_index;                    /* [batch]: which of the states is a sequence's; negative: none.
-                                                        NULL: number b */
-    int64_t state_in_slots, state_out_slots; /* states that there are, of a (slot, head) each */
+    /* [batch]: the slot of each sequence's state; negative: it has none. NULL: sequence b has slot b */
+    const int32_t *state_in_index, *state_out_index;
+    int64_t state_in_slots, state_out_slots; /* number of slots; a slot has a state for each head */
 };
 
-/* A call as pieces of work, for threads that have other calls to carry out beside it: those of a layer's heads.
- * They are two rounds, numbered through: any order within one, all of the first before the second. */
+/* How a call is divided into pieces of work, for a caller that distributes the calls of several heads (a layer)
+ * among its own threads. There are two rounds of pieces, which are numbered consecutively: pieces of a round are
+ * independent, and the second round begins when the first one has ended. */
 struct fpa_share {
-    int64_t pieces[2]; /* of each round */
-    int threads;       /* that OpenMP would use now */
-    int most;          /* threads that can share a piece; of the parallel form one that is no state */
-    size_t room;       /* bytes of workspace of each thread, 64-byte aligned */
+    int64_t pieces[2]; /* pieces of each round */
+    int threads;       /* threads that OpenMP would use now */
+    /* the most threads that can share a piece; in the parallel form pieces of the first round, which compute
+     * outputs, have one thread each */
+    int most;
+    size_t room; /* bytes of workspace for each thread; the caller aligns it to 64 bytes */
 };
 
-/* A thread with a piece of work, which `team` of them share. */
+/* The calling thread's place in the team of threads that share a piece. */
 struct fpa_member {
-    int rank, team;      /* number `rank` of them; 0 and 1: alone */
-    void *mine, *shared; /* `room` bytes of this thread, and of number 0 */
-    void *meeting; /* where the team waits for each other: two ints, at first 0, then as they were left */
+    int rank, team; /* 0 <= rank < team; rank 0 of team 1: it has the piece alone */
+    /* workspaces of `room` bytes: this thread's, and that of rank 0, which all threads of the team use */
+    void *mine, *shared;
+    /* the team's barrier: two ints, initially 0; the next piece may use it as the last one left it */
+    void *meeting;
 };
 
 typedef void fpa_member_work(void *user, int thread, int threads);
 
-/* The arguments of a backward pass. What is NULL is not wanted, and not computed. */
+/* The arguments of a backward pass. A result whose pointer is NULL is not computed. */
 struct fpa_backward_launch {
-    struct fpa_launch
-        forward;     /* the forward pass's operands, and o and den as it wrote them; no final state */
+    /* the operands of the forward pass, with the o and den that it wrote; state_out is not used */
+    struct fpa_launch forward;
     const void *d_o; /* the gradient of o */
     int64_t d_o_stride[3];
     const void *d_state_out; /* the gradient of the final state; NULL: zero */
     int64_t d_state_out_stride[2];
-    void *d_q, *d_k, *d_v; /* gradients, each in the type of its operand */
+    void *d_q, *d_k, *d_v; /* results, each in the type of its operand */
     int64_t d_q_stride[3], d_k_stride[3], d_v_stride[3];
     float *d_log_gate;
     int64_t d_log_gate_stride[3];
     void *d_state_in;
     int64_t d_state_in_stride[2];
-    float *const *d_weights; /* as weights, entries may be NULL; NULL: none is wanted */
+    /* results, shaped as forward.weights; NULL, or an entry that is NULL: not wanted */
+    float *const *d_weights;
 };
 
 #endif
 
 /* ---- packing: x[row][token], token t of the panel in lane t ---- */
 
-/* One token's coordinates into its lane. */
+/* Stores one token's coordinates to its lane. */
 static void pack_lane(const stored *restrict from, float scale, float *restrict x)
 {
     x[0] = scale * from_stored(from[0]);
@@ -273,7 +284,7 @@ static inline void pack_square(const stored *restrict from, int64_t stride, floa
     vec8 r5 = get8(from + 5 * stride);
     vec8 r6 = get8(from + 6 * stride);
     vec8 r7 = get8(from + 7 * stride);
-    /* turned */
+    /* transposed */
     exchange8_4(&r0, &r4);
     exchange8_4(&r1, &r5);
     exchange8_4(&r2, &r6);
@@ -306,7 +317,7 @@ static void pack_squares(const stored *restrict from, int64_t stride, float scal
 }
 #endif
 
-/* Coordinates of a panel's tokens. */
+/* Packs coordinates of a panel's tokens. */
 static void pack_tokens(const stored *restrict from, int64_t stride, int tokens, float scale, float *restrict x)
 {
     int t = 0;
@@ -318,13 +329,13 @@ static void pack_tokens(const stored *restrict from, int64_t stride, int tokens,
         pack_lane(from + t * stride, scale, x + t);
 }
 
-/* The rows that follow from the coordinates, for `count` lanes. */
+/* Computes the rows that depend on coordinates, for `count` lanes. */
 static void pack_rows(float *restrict x, int count, vi key, const float *const *weights, int64_t head)
 {
     (void)x, (void)count, (void)key, (void)weights, (void)head;
 }
 
-/* A panel of `tokens` tokens; lanes behind the last are zero. */
+/* Packs a panel of `tokens` tokens; lanes after the last are zero. */
 static void pack_panel(const stored *restrict from, int64_t stride, int tokens, float scale, vi key,
                        const float *const *weights, int64_t head, float *restrict x)
 {
@@ -334,7 +345,7 @@ static void pack_panel(const stored *restrict from, int64_t stride, int tokens, 
     pack_rows(x, lanes(tokens), key, weights, head);
 }
 
-/* Values, one token a row; rows behind the last are zero. */
+/* Packs values, a row for each token; rows after the last are zero. */
 static void pack_values(const stored *restrict from, int64_t stride, int tokens, float *restrict v)
 {
     for (int t = 0; t < tokens; t++)
@@ -342,21 +353,22 @@ static void pack_values(const stored *restrict from, int64_t stride, int tokens,
     memset(v + tokens * DV, 0, sizeof(float) * (T - tokens) * DV);
 }
 
-/* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
+/* ---- prefetching: the next chunk's tokens are loaded into the cache while this chunk is computed ---- */
 
 enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 2, PARTS_AT_ONCE = 1, STEPS_BETWEEN = 8 };
 
-/* Rows of q, k, v and o of the token that is asked for next. */
+/* Rows of q, k, v and o that are prefetched, and the next token. */
 struct fetch {
     const char *first[STREAMS];              /* row of the first token */
     int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
     int64_t widest;                          /* of these bytes */
-    int64_t token, left;                     /* asked for, and not yet */
-    int of_heads; /* rows of several heads: more than the first-level cache has room for */
-    int64_t at; /* byte of its rows */
+    int64_t token, left;                     /* next token, tokens that remain */
+    int of_heads; /* rows of several heads: prefetched to the second level, since the first is too small */
+    int64_t at; /* next byte of that token's rows */
 };
 
-/* Ask for a few lines of each of a token's rows. In numbers one by one: products have sums in all vectors. */
+/* Prefetches a few lines of each of a token's rows. Streams are unrolled, without arrays in registers: products use
+ * all vector registers. */
 static inline void fetch_part(struct fetch *f)
 {
     const int64_t end = f->at + LINES_AT_ONCE * LINE;
@@ -559,9 +571,8 @@ static void query_8_8(const float *restrict a, const float *restrict b, float *r
     }
 }
 
-/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; adds: to what is there, else to 0. Then, if there are
- * own scores, of keys up to t, where they are 0 behind t: own[j][t] v[j][e]; decay, if it is given: each token's, of
- * what came before */
+/* o[t][e] = sum over n features (or keys) of p[f][t] s[f][e]; adds: plus o, else plus 0. Then, if `own` is given, plus
+ * the sum over keys j up to t of own[j][t] v[j][e]; decay, if given: each token's decay of earlier sums */
 static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n,
                   const float *restrict own, const float *restrict v, const float *restrict decay, int adds,
                   struct fetch *fetch)
@@ -797,7 +808,7 @@ static inline vf kernel_of(vf d0)
     return d0;
 }
 
-/* The dots' panels: d[dot][key][token], of tokens first..tokens-1; the first becomes the score. */
+/* Panels of dots d[dot][key][token], of tokens first .. tokens - 1; the first panel is later replaced by the score. */
 static void dots(const float *qx, const float *kx, float *d, int keys, int first, int tokens)
 {
     dot_0(qx, kx, d, keys, first, tokens);
@@ -882,7 +893,7 @@ static void scores_full(const float *restrict qx, const float *restrict kx, floa
         }
 }
 
-/* Dots of a panel with itself: of the vectors of tokens from a key's own on. */
+/* Dots of a panel with itself: for each key from its own vector of tokens on. */
 static void dots_diagonal(const float *qx, const float *kx, float *p, int keys, int tokens)
 {
     for (int j = 0; j < keys; j += 4)
@@ -897,7 +908,7 @@ static void scores_diagonal(const float *qx, const float *kx, float *p, int keys
     dots_diagonal(qx, kx, p, keys, tokens);
     for (int t = 0; t < tokens; t += VL) {
         const int seen = t + VL < keys ? t + VL : keys;
-        vf decay = {0}; /* from key j on, of the lanes that see it */
+        vf decay = {0}; /* decay from key j, in the lanes that see it */
         for (int j = seen - 1; j >= 0; j--) {
             const vi age = lane + (t - j);
             decay = (vf)(((vi)(decay * step[j + 1]) & (age > 0)) | ((vi)splat(1.0f) & (age <= 0)));
@@ -909,18 +920,18 @@ static void scores_diagonal(const float *qx, const float *kx, float *p, int keys
     }
 }
 
-/* ---- gates: products of the steps' gates, in double so that nothing is lost ---- */
+/* ---- gates: products of the tokens' gates, in double so that long products stay exact ---- */
 
 typedef double vec_double __attribute__((vector_size(32)));
 typedef int64_t vec_long __attribute__((vector_size(32)));
 
-/* e^x: 2^n e^r with |r| <= ln 2 / 2, n in two factors, which reach infinity and 0; the series to r^13. */
+/* e^x: 2^n e^r with |r| <= ln 2 / 2, 2^n as two factors, so that results reach infinity and 0; series up to r^13. */
 static inline vec_double exponential_of_double(vec_double x)
 {
     const vec_double least = -746 - (vec_double){0}, most = 710 - (vec_double){0};
     const vec_long low = x < least, high = x > most;
     x = (vec_double)((low & (vec_long)least) | (high & (vec_long)most) | (~(low | high) & (vec_long)x));
-    const vec_double shifted = x * 0x1.71547652b82fep+0 + 0x1.8p52; /* 1.5 * 2^52: n is in the last places */
+    const vec_double shifted = x * 0x1.71547652b82fep+0 + 0x1.8p52; /* 1.5 * 2^52: n is in the last bits */
     const vec_double n = shifted - 0x1.8p52, r = x - n * 0x1.62e42fefa3800p-1 - n * 0x1.ef35793c76730p-45;
     vec_double p = 0x1.6124613a86d09p-33 - (vec_double){0};
     p = p * r + 0x1.1eed8eff8d898p-29;
@@ -940,12 +951,12 @@ static inline vec_double exponential_of_double(vec_double x)
     return p * (vec_double)((half + 1023) << 52) * (vec_double)((whole - half + 1023) << 52);
 }
 
-/* One panel of tokens. */
+/* Gates of a panel of tokens. */
 struct gates {
-    float step[T + 1];  /* exp(g_t); the last entry is never used with a live lane */
-    float prefix[T];    /* of the panel's first token up to t: decays what came before the panel */
-    float suffix[T];    /* of t+1 up to the panel's last token: decays key t to the panel's end */
-    double total;       /* of all of them */
+    float step[T + 1];  /* exp(g_t); the last entry is only read for lanes whose result is discarded */
+    float prefix[T];    /* product from the panel's first token up to t: the decay of earlier tokens */
+    float suffix[T];    /* product from t + 1 to the panel's last token: the decay of key t to the panel's end */
+    double total;       /* product of all */
 };
 
 /* exact[t] = exp(g_t), for whole vectors of tokens */
@@ -1005,8 +1016,8 @@ static int max_threads(void)
 }
 
 #ifdef _OPENMP
-/* OpenMP's threads do not come along through a fork, and libgomp would wait for them for ever. It keeps them by
- * the thread that they help: only the one that came along has lost some. */
+/* A forked process does not have OpenMP's threads, and libgomp would wait for them forever. libgomp keeps a team for
+ * each thread that began a region: only the thread that called fork has lost its team. */
 static int forked;
 
 static void note_fork(void)
@@ -1014,8 +1025,8 @@ static void note_fork(void)
     forked = 1;
 }
 
-/* Forks that were before this code was loaded, as Linux tells them: a process that has not become another program
- * since has PF_FORKNOEXEC in its flags, which are the seventh number behind its name. */
+/* Detects a fork before this code was loaded: Linux sets PF_FORKNOEXEC in the flags of a process that has not called
+ * exec since it was forked; the flags are the seventh field after the name in /proc/self/stat. */
 __attribute__((constructor)) static void watch_forks(void)
 {
     enum { PF_FORKNOEXEC = 0x40 };
@@ -1045,7 +1056,7 @@ static int64_t offset_of(const struct fpa_launch *a, int64_t i)
     return a->cu_seqlens_bytes == 8 ? ((const int64_t *)a->cu_seqlens)[i] : ((const int32_t *)a->cu_seqlens)[i];
 }
 
-/* Tokens of sequence b, and how many tokens come before it in its batch. */
+/* The length of sequence b; below: the number of tokens before it in its batch. */
 static int64_t sequence_length(const struct fpa_launch *a, int64_t b)
 {
     return a->cu_seqlens ? offset_of(a, b + 1) - offset_of(a, b) : a->length;
@@ -1056,19 +1067,19 @@ static int64_t sequence_begin(const struct fpa_launch *a, int64_t b)
     return a->cu_seqlens ? offset_of(a, b) : 0;
 }
 
-/* A sequence's state among those of a tensor; negative: none. */
+/* The slot of a sequence's state in a tensor; negative: none. */
 static int64_t slot_of(const int32_t *index, int64_t b)
 {
     return index ? index[b] : b;
 }
 
-/* Where token `begin` of batch b is, in elements. */
+/* Offset of token `begin` of batch entry b, in elements. */
 static int64_t token_place(const int64_t *stride, int64_t b, int64_t begin)
 {
     return b * stride[0] + begin * stride[1];
 }
 
-/* query: its first query's, where `begin` is its first key's. */
+/* Addresses of a sequence's tensors in `own`; query: its first query's token, begin: its first key's. */
 static void find_tokens(const struct fpa_launch *a, int64_t b, int64_t begin, int64_t query, struct fpa_launch *own)
 {
     if (a->query_heads) {
@@ -1090,7 +1101,8 @@ static void find_states(const struct fpa_launch *a, int64_t b, struct fpa_launch
     own->state_out = a->state_out && out >= 0 ? (state_stored *)a->state_out + out * a->state_out_stride[0] : NULL;
 }
 
-/* Sequence b as a call of one: in `own`. Where all are alike it is the call itself, of which it is number b. */
+/* Sequence b as a call of its own, in `own`; in batches of equal lengths without slots the call itself, in which the
+ * sequence is number b. */
 static const struct fpa_launch *sequence_of(const struct fpa_launch *a, int64_t b, struct fpa_launch *own)
 {
     if (!a->cu_seqlens && !a->state_in_index && !a->state_out_index)
@@ -1101,7 +1113,7 @@ static const struct fpa_launch *sequence_of(const struct fpa_launch *a, int64_t 
     own->cu_seqlens = NULL;
     own->state_in_index = own->state_out_index = NULL;
     int64_t query = sequence_begin(a, b);
-    if (a->cu_seqlens && a->recent) { /* its last token alone has one */
+    if (a->cu_seqlens && a->recent) { /* only its last token has a query */
         query = b;
         own->recent = own->length - 1;
         own->length = own->length > 0;
@@ -1111,8 +1123,8 @@ static const struct fpa_launch *sequence_of(const struct fpa_launch *a, int64_t 
     return own;
 }
 
-/* Spans of tokens that sequences are divided into: those of sequence b begin with span_start. Some are behind its end
- * where lengths differ. */
+/* Spans of tokens into which sequences are divided; those of sequence b are numbered from span_start on. In packed
+ * batches some are after the sequence's end. */
 struct span {
     int64_t b, first; /* token */
 };
@@ -1398,7 +1410,7 @@ static __attribute__((unused)) void add_sums(const float *restrict p, const floa
 }
 
 #ifdef HAS_SQUARES
-/* The same square without a scale, and at any distance of the rows it is written to. */
+/* Transposes a square of any row distances, without a scale. */
 static inline void turn_square(const float *restrict from, int64_t pitch, float *restrict to, int64_t to_pitch)
 {
     vf r0 = get8(from);
@@ -1432,12 +1444,12 @@ static inline void turn_square(const float *restrict from, int64_t pitch, float 
 }
 #endif
 
-/* to[column][row] = from[row][column]; pitch: floats from a row to the next. Not inlined: of rows that squares are
- * through with gcc 12 would warn as of ones beyond their arrays. */
+/* to[column][row] = from[row][column]; pitch: floats from one row to the next. Not inlined: gcc 12 would warn about
+ * accesses beyond arrays that cannot happen. */
 static __attribute__((noinline)) void transpose(const float *restrict from, int64_t pitch, int rows, int columns,
                                                 float *restrict to, int64_t to_pitch)
 {
-    int whole = 0; /* rows that squares take */
+    int whole = 0; /* rows that squares have transposed */
 #ifdef HAS_SQUARES
     whole = rows / VL * VL;
     for (int r = 0; r < whole; r += VL) {
@@ -1461,16 +1473,16 @@ struct piece {
     uint16_t factors;   /* how many of them */
     uint16_t base;      /* row of the last factor of the first feature */
     uint16_t width;     /* features */
-    float weight;       /* on the key side */
+    float weight;       /* of keys */
 };
 
 static const struct piece pieces[1] = {
     {0, 0, 32, 1.0f},
 };
 
-/* Features that are formed at once, as a panel p[feature][token]. */
+/* Features that are formed together, as a panel p[feature][token]. */
 struct tile_place {
-    int32_t feature, features; /* its first; how many */
+    int32_t feature, features; /* the first feature; how many */
     int32_t piece, pieces;
 };
 
@@ -1480,7 +1492,7 @@ static const struct tile_place tiles[TILES] = {
     {0, 32, 0, 1},
 };
 
-/* What all features of a piece have in common. */
+/* The product of the factors that all features of a piece share. */
 static inline vf shared_factor(const struct piece *piece, const float *restrict x, vi key)
 {
     vf a = splat(1.0f);
@@ -1504,8 +1516,8 @@ static void form_tile(const struct tile_place *place, const float *restrict x, f
     }
 }
 
-/* The gradients d of a tile's features become those of its rows, by the product rule: dx += ... ; and sum[t] becomes
- * the sum of features times their gradients. */
+/* Adds gradients d of a tile's features, times the other factors, to gradients dx of rows; adds features times
+ * gradients to sum[t]. */
 static void contract_tile(const struct tile_place *place, const float *restrict x, const float *restrict d,
                           float *restrict dx, float *restrict sum, int count, vi key)
 {
@@ -1515,7 +1527,7 @@ static void contract_tile(const struct tile_place *place, const float *restrict 
             const vf a = shared_factor(piece, x + t, key);
             const float *last = x + piece->base * T + t;
             float *to = dx + piece->base * T + t;
-            vf shared = {0}; /* gradient of what the features have in common */
+            vf shared = {0}; /* gradient of the shared factor */
             for (int f = 0; f < piece->width; f++) {
                 const vf gradient = get8(d + f * T + t);
                 shared += gradient * get8(last + f * T);
@@ -1531,8 +1543,8 @@ static void contract_tile(const struct tile_place *place, const float *restrict 
 
 enum { MATRICES = 0 }; /* entries of the run-time matrices of one head */
 
-/* Rows that follow from others pass their gradients on. matrices: [MATRICES], added to; NULL: not wanted. coordinates:
- * [T][D_IN], for those of the tokens one after the other. */
+/* Rows that are computed from other rows pass their gradients on. matrices: [MATRICES], added to; NULL: not wanted.
+ * coordinates: room for [T][D_IN] coordinates of the tokens. */
 static void rows_back(const float *restrict x, float *restrict coordinates, float *restrict dx, int tokens, vi key,
                       const float *const *weights, int64_t head, float *restrict matrices)
 {
@@ -1542,7 +1554,7 @@ static void rows_back(const float *restrict x, float *restrict coordinates, floa
 /* ---- workspace ---- */
 
 enum {
-    PANEL = ROWS * T,                  /* packed input of a panel, or its gradients */
+    PANEL = ROWS * T,                  /* packed rows of a panel, or their gradients */
     VALUES = T * DV,                   /* values of a panel */
     STATE = FEATURES * (DV),     /* of one (batch, head) */
     TILE_PANEL = 48 * T,
@@ -1550,16 +1562,16 @@ enum {
     COPIES = 64 << 20                  /* bytes for copies of the state, of one thread */
 };
 
-static const int64_t memory_limit = INT64_C(1) << 30; /* bytes beside the states of the threads */
+static const int64_t memory_limit = INT64_C(1) << 30; /* bytes, without the states of the threads */
 
-/* One thread's memory. Panels of queries: [queries][blocks], of keys: [blocks]. */
+/* One thread's memory. Of queries there are [queries][blocks] panels, of keys [blocks]. */
 struct work {
     float *qx, *kx;    /* packed rows [ROWS][T] */
     float *dx;         /* gradients of the rows of queries, then of those of keys */
     float *v, *vt;     /* [T][DV], [DV][T] */
     float *dv;         /* [T][DV] */
-    float *part;       /* of one panel: what some tiles add to dx */
-    float *tile;       /* [T][DV] what the features of a tile add to dv */
+    float *part;       /* sum of some tiles' gradients of a panel, before it is added to dx */
+    float *tile;       /* [T][DV] gradients of values from one tile's features */
     float *g, *gt;     /* d_o / n of queries: [T][DV], [DV][T] */
     float *last;       /* [T] the last entry of d_o' of queries */
     float *ones;       /* [T] the last entry of v' of keys, decayed to the chunk's end */
@@ -1573,10 +1585,10 @@ struct work {
     float *state;      /* [STATE] S */
     float *reversed;   /* [STATE] R */
     float *gd, *vd;       /* g and v, decayed from the chunk's begin and to its end */
-    float *copies;        /* [copies][STATE] S behind every so many chunks */
+    float *copies;        /* [copies][STATE] S after every `every` chunks */
     struct gates *gates;  /* of keys */
     double *pairs;        /* [T] scores times their gradients: of queries, then of keys */
-    double *query_sums;   /* [tokens of the sequence] what queries read */
+    double *query_sums;   /* [tokens of the sequence] sums of queries for gradients of log-gates */
 };
 
 static void *carve(char **at, size_t size)
@@ -1591,7 +1603,7 @@ static int64_t group_of(const struct fpa_launch *a)
     return a->query_heads / a->heads;
 }
 
-/* How a call is cut. Nothing of it depends on the number of threads. */
+/* How a call is divided; independent of the number of threads. */
 struct cut {
     int64_t queries;  /* query heads that share a key head */
     int64_t tokens;   /* of a chunk */
@@ -1614,7 +1626,7 @@ static struct cut cut_of(int form, const struct fpa_backward_launch *a)
     c.every = (c.chunks + room - 1) / room;
     c.copies = a->d_log_gate && c.chunks ? (c.chunks - 1) / c.every : 0;
     c.read = a->d_log_gate ? f->length : 0;
-    if (f->cu_seqlens && c.copies) /* a shorter sequence may keep more of them */
+    if (f->cu_seqlens && c.copies) /* a shorter sequence may have more copies, with a smaller `every` */
         c.copies = c.chunks - 1 < room ? c.chunks - 1 : room;
     c.at_once = heads < most ? heads : most;
     return c;
@@ -1667,7 +1679,7 @@ static size_t matrices_size(const struct fpa_backward_launch *a, const struct cu
     return a->d_weights && MATRICES ? (sizeof(float) * MATRICES * c->at_once + 63) / 64 * 64 : 0;
 }
 
-/* Threads that there are heads for, and memory within the limit. */
+/* The number of threads: at most that of heads, with memory within the limit. */
 static int threads_wanted(const struct fpa_backward_launch *a, const struct cut *c)
 {
     const int64_t heads = a->forward.batch * a->forward.heads;
@@ -1686,7 +1698,7 @@ static int block_tokens(int tokens, int block)
     return left < T ? left : T;
 }
 
-/* A head at work: its chunk, and what it is for. */
+/* The present head and chunk of a thread. */
 struct pass {
     const struct fpa_backward_launch *a;
     const struct work *w;
@@ -1703,7 +1715,7 @@ static const stored *token_at(const void *base, const int64_t stride[3], int64_t
     return (const stored *)base + b * stride[0] + token * stride[1] + head * stride[2];
 }
 
-/* Product of the gates of blocks from..to-1. */
+/* Product of the gates of blocks from .. to - 1. */
 static double gates_between(const struct gates *g, int from, int to)
 {
     double product = 1;
@@ -1719,7 +1731,7 @@ static void scale_rows(const float *restrict from, const float *restrict factor,
             to[t * DV + e] = factor[t] * from[t * DV + e];
 }
 
-/* What decays queries of a block from the chunk's begin, and keys to its end. */
+/* Decays of a block's queries from the chunk's begin; below: of its keys to the chunk's end. */
 static void decay_before(const struct pass *c, int block, float decay[T])
 {
     const double before = gates_between(c->w->gates, 0, block);
@@ -1781,7 +1793,7 @@ static void pack_key_block(const struct pass *c, int block)
         ones[t] = t < tokens ? ones[t] : 0.0f;
 }
 
-/* Where the chunk lies, and its gates. */
+/* Finds a chunk's tokens and reads its gates. */
 static void enter_chunk(struct pass *c, int64_t chunk)
 {
     c->first = chunk * c->cut->tokens;
@@ -1815,7 +1827,7 @@ static void pack_chunk(struct pass *c, int64_t chunk)
     pack_queries(c);
 }
 
-/* ---- a chunk and the states: S of the tokens before, R of those behind ---- */
+/* ---- a chunk and the states: S of the tokens before it, R of those after it ---- */
 
 static void state_load(const void *given, const int64_t stride[2], int64_t b, int64_t h, float *s)
 {
@@ -1844,18 +1856,18 @@ static void feature_gradients(const struct tile_place *place, const float *s, co
     add_values(s + (int64_t)place->feature * DV, place->features, DV, x, d, count);
 }
 
-/* Tiles whose part of a panel's gradient is summed by itself: of thousands of features one chain has too many
- * roundings. */
+/* Tiles whose gradients are summed separately before they are added to the panel's: one chain over thousands of
+ * features would add up too many rounding errors. */
 enum { TOGETHER = 16 };
 
-/* to += what tiles behind the first ones have added up to. */
+/* dx += part, the sum over later tiles. */
 static void join_part(const float *part, float *dx)
 {
     for (int i = 0; i < PANEL; i++)
         dx[i] += part[i];
 }
 
-/* What a panel's queries get from tiles of S, in dx. */
+/* dx += gradients of a panel's queries from tiles of S. */
 static void query_tiles(const struct pass *c, int64_t at, int count, const struct tile_place *first,
                         const struct tile_place *end, float *dx)
 {
@@ -1872,7 +1884,7 @@ static const struct tile_place *end_of_part(int first)
     return tiles + (first + TOGETHER < TILES ? first + TOGETHER : TILES);
 }
 
-/* What the chunk's queries get from S. */
+/* Gradients of the chunk's queries from S. */
 static void queries_from_state(const struct pass *c)
 {
     const struct work *w = c->w;
@@ -1890,8 +1902,8 @@ static void queries_from_state(const struct pass *c)
             }
 }
 
-/* dv += R' phi(k) of one tile, which has a sum of its own: a sum of thousands of features, each added to the last one,
- * would err more than those of pairs do. */
+/* dv += R' phi(k) for one tile, summed separately: one chain over thousands of features would have larger errors
+ * than the sums over pairs. */
 static void values_from_tile(const struct work *w, const struct tile_place *place, float *dv, int tokens)
 {
     query(w->p, w->reversed + (int64_t)place->feature * DV, w->tile, tokens, place->features, NULL, w->reversed, NULL,
@@ -1900,7 +1912,7 @@ static void values_from_tile(const struct work *w, const struct tile_place *plac
         dv[i] += w->tile[i];
 }
 
-/* What a panel's keys get from tiles of R, in dx, and its values. */
+/* Gradients of a panel's keys (added to dx) and values from tiles of R. */
 static void key_tiles(const struct pass *c, int block, const struct tile_place *first, const struct tile_place *end,
                       float *dx)
 {
@@ -1919,7 +1931,7 @@ static void key_tiles(const struct pass *c, int block, const struct tile_place *
     }
 }
 
-/* What the chunk's keys and values get from R. */
+/* Gradients of the chunk's keys and values from R. */
 static void keys_from_state(const struct pass *c)
 {
     const struct work *w = c->w;
@@ -1944,7 +1956,7 @@ static void add_tile(const struct tile_place *place, const float *x, const float
     (void)decay;
 }
 
-/* S behind the chunk. */
+/* Adds the chunk's keys to S. */
 static void add_keys(const struct pass *c)
 {
     const struct work *w = c->w;
@@ -1956,7 +1968,7 @@ static void add_keys(const struct pass *c)
                      block_tokens(c->tokens, block), block ? 1.0f : decay, key);
 }
 
-/* R before the chunk. */
+/* Adds the chunk's queries to R. */
 static void add_queries(const struct pass *c)
 {
     const struct work *w = c->w;
@@ -1975,7 +1987,7 @@ static void add_queries(const struct pass *c)
             }
 }
 
-/* The sum of two states' products, in double every few thousand. */
+/* The dot product of two states, summed in double after every 4096 numbers. */
 static double state_product(const float *restrict a, const float *restrict b)
 {
     enum { PART = 4096 };
@@ -1996,16 +2008,16 @@ static double state_product(const float *restrict a, const float *restrict b)
 
 /* ---- the causal edge of a block with itself ----
  *
- * What a product has for a pair that does not see each other is zero, but times NaN or an infinity it would be NaN.
- * Where an operand is not finite, which is rare, the product has zero for it, in the same order of sums, and what sees
- * it gets it afterwards. */
+ * The factor of a pair whose query does not see its key is zero, but zero times NaN or an infinity would be NaN. An
+ * operand that is not finite, which is rare, is replaced by zero in the product, whose order of sums is unchanged; its
+ * terms are then added for those tokens that do see it. */
 
 static inline int is_finite(float a)
 {
     return a - a == 0; /* NaN is not equal */
 }
 
-/* Of `count` numbers, whole vectors. */
+/* Whether `count` numbers, in whole vectors, are all finite. */
 static int all_finite(const float *restrict x, int count)
 {
     vf sum = {0};
@@ -2023,7 +2035,7 @@ static void copy_finite(const float *restrict from, float *restrict to, int coun
         to[i] = is_finite(from[i]) ? from[i] : 0.0f;
 }
 
-/* add_tokens where x[i][t] is 0 but for t >= i, or, reversed, for t <= i. */
+/* add_tokens for x[i][t] that is 0 unless t >= i or, reversed, t <= i. */
 static void add_seen_tokens(const float *restrict w, int rows, int steps, const float *restrict x, float *restrict y,
                             int count, int reversed)
 {
@@ -2041,7 +2053,7 @@ static void add_seen_tokens(const float *restrict w, int rows, int steps, const 
     }
 }
 
-/* dv[j] += sum over queries t of p[j][t] g[t], where p[j][t] is 0 but for t >= j. */
+/* dv[j] += sum over queries t of p[j][t] g[t], where p[j][t] is 0 unless t >= j. */
 static void add_seen_outputs(const struct work *w, const float *g, float *dv, int tokens)
 {
     if (all_finite(g, VALUES)) {
@@ -2057,8 +2069,8 @@ static void add_seen_outputs(const struct work *w, const float *g, float *dv, in
 
 /* ---- inside a chunk: pairs of tokens ---- */
 
-/* seen[j][t]: the decay from key j to token t, where t sees j; else 0. Of block `block` of the queries and block
- * `keys_block` of the keys. */
+/* seen[j][t] = the decay from key j to token t if t sees j, else 0; for block `block` of queries and block
+ * `keys_block` of keys. */
 static void pair_decays(const struct pass *c, int block, int keys_block)
 {
     const vi lane = {0, 1, 2, 3, 4, 5, 6, 7};
@@ -2080,14 +2092,14 @@ static void pair_decays(const struct pass *c, int block, int keys_block)
     }
 }
 
-/* How the kernel changes with dot 0. */
+/* The derivative of the kernel with respect to dot 0. */
 static inline vf slope_0(vf d0)
 {
     (void)d0;
     return splat(1.0f);
 }
 
-/* The numbers of lanes whose mask is set, and 0. */
+/* The lanes whose mask is set; 0 in the others. */
 static inline vf only(vi mask, vf a)
 {
     return (vf)((vi)a & mask);
@@ -2095,14 +2107,14 @@ static inline vf only(vi mask, vf a)
 
 typedef double wide __attribute__((vector_size(8 * VL), aligned(8), may_alias));
 
-/* Lanes are added to so many sums. */
+/* Adds each lane to a sum of its own. */
 static inline void add_pair_sums(double *to, vf a)
 {
     *(wide *)to += __builtin_convertvector(a, wide);
 }
 
-/* Scores of a panel of keys and one of queries, in w->p, and in w->dots the gradients of the dots. sums: products of
- * scores and their gradients are added up, of queries ([T], by lanes) or of keys. */
+/* Computes scores of a panel of keys and one of queries, in w->p, and gradients of their dots, in w->dots. Adds scores
+ * times gradients to query_sums ([T], by lanes) or key_sums. */
 static void pair_scores(const struct pass *c, int64_t queries, int block, int keys_block, double *query_sums,
                         double *key_sums)
 {
@@ -2123,7 +2135,7 @@ static void pair_scores(const struct pass *c, int64_t queries, int block, int ke
             const vf seen = get8(w->seen + j * T + t), gradient = only(sees, get8(w->d + j * T + t) * seen);
             const vf d0 = get8(w->dots + j * T + t);
             const vf score = only(sees, kernel_of(d0));
-            /* the dots' gradients in their place */
+            /* gradients of dots replace the dots */
             set8(w->dots + j * T + t, only(sees, slope_0(d0) * gradient));
             /* scores, and their products with gradients */
             set8(w->p + j * T + t, score * seen);
@@ -2135,7 +2147,7 @@ static void pair_scores(const struct pass *c, int64_t queries, int block, int ke
     memset(w->p + keys * T, 0, sizeof(float) * (T - keys) * T);
 }
 
-/* Rows of the dots that follow each other. */
+/* Runs of consecutive rows of each dot. */
 static const struct { uint16_t dot, row, rows; } dot_rows[] = {
     {0, 0, 32},
     {0, 0, 0},
@@ -2143,7 +2155,7 @@ static const struct { uint16_t dot, row, rows; } dot_rows[] = {
 
 enum { DOT_ROWS = sizeof dot_rows / sizeof *dot_rows - 1 };
 
-/* What queries of a block get from the keys of the chunk. */
+/* Gradients of a block's queries from the chunk's keys. */
 static void queries_from_keys(const struct pass *c, int64_t g, int block)
 {
     const struct work *w = c->w;
@@ -2164,7 +2176,7 @@ static void queries_from_keys(const struct pass *c, int64_t g, int block)
     }
 }
 
-/* What keys and values of a block get from the queries of the chunk. */
+/* Gradients of a block's keys and values from the chunk's queries. */
 static void keys_from_queries(const struct pass *c, int block)
 {
     const struct work *w = c->w;
@@ -2194,7 +2206,8 @@ static void keys_from_queries(const struct pass *c, int block)
         }
 }
 
-/* ---- two walks: from the first chunk to the last with S, and back with R ---- */
+/* ---- two passes over the chunks:
+ * forward with S, then in reverse order with R ---- */
 
 static void store_scaled(const float *restrict from, float scale, int count, stored *restrict to)
 {
@@ -2205,7 +2218,7 @@ static void store_scaled(const float *restrict from, float scale, int count, sto
         to[i] = scale * from[i];
 }
 
-/* Gradients of a panel's rows to where its coordinates' are wanted (NULL: nowhere). */
+/* Turns gradients of a panel's rows into those of coordinates and stores them (NULL: nowhere). */
 static void finish_panel(const struct pass *c, const float *x, float *dx, int tokens, float scale, vi key, stored *to,
                          int64_t stride)
 {
@@ -2217,7 +2230,7 @@ static void finish_panel(const struct pass *c, const float *x, float *dx, int to
         store_scaled(c->w->coordinates + t * D_IN, scale, D_IN, to + t * stride);
 }
 
-/* What came from or goes to another chunk decays on its way: gradients of rows, and sums. */
+/* Multiplies gradients of rows from another chunk, and sums, by the decay. */
 static void decay_panel(float *dx, float *sum, const float decay[T])
 {
     for (int r = 0; r < ROWS; r++)
@@ -2227,14 +2240,14 @@ static void decay_panel(float *dx, float *sum, const float decay[T])
         set8(sum + t, get8(sum + t) * get8(decay + t));
 }
 
-/* Pairs have the same products on both sides, which cancel where a sum is over both tokens: in double, so that they do,
- * however large some are. */
+/* A token's sum of score times gradient. A pair contributes the same product to its query and its key, which cancel
+ * in a sum over both; in double, however large they are. */
 static double sum_of(const struct work *w, int64_t token)
 {
     return (double)w->sum[token] + w->pairs[token];
 }
 
-/* The gradient of the chunk's log-gates, the part of the queries. */
+/* Stores the queries' part of gradients of the chunk's log-gates. */
 static void store_query_sums(const struct pass *c)
 {
     for (int t = 0; t < c->tokens; t++) {
@@ -2245,7 +2258,8 @@ static void store_query_sums(const struct pass *c)
     }
 }
 
-/* The whole of it: a running sum from behind of what queries read less what keys give. */
+/* Stores gradients of the chunk's log-gates: a running sum, from the last token backwards, of query sums minus key
+ * sums. */
 static void store_gates(const struct pass *c, double *running)
 {
     const struct fpa_backward_launch *a = c->a;
@@ -2257,7 +2271,7 @@ static void store_gates(const struct pass *c, double *running)
     }
 }
 
-/* Gradients of queries of a chunk, with S before it. */
+/* Gradients of queries of a chunk, from S before it and from its own keys. */
 static void chunk_queries(const struct pass *c, int has_state)
 {
     const struct fpa_backward_launch *a = c->a;
@@ -2291,7 +2305,7 @@ static void store_values(const struct pass *c, int block)
         store_scaled(dv + t * DV, 1.0f, DV, to + t * a->d_v_stride[1]);
 }
 
-/* Gradients of keys and values of a chunk, with R behind it. */
+/* Gradients of keys and values of a chunk, from R after it and from its own queries. */
 static void chunk_keys(const struct pass *c, int has_state)
 {
     const struct fpa_backward_launch *a = c->a;
@@ -2319,7 +2333,7 @@ static void chunk_keys(const struct pass *c, int has_state)
     }
 }
 
-/* From the first chunk on: what queries get. */
+/* Gradients of queries, from the first chunk on. */
 static void walk_forward(struct pass *c)
 {
     const struct fpa_backward_launch *a = c->a;
@@ -2337,7 +2351,7 @@ static void walk_forward(struct pass *c)
     }
 }
 
-/* From the last chunk back: what keys and values get. */
+/* Gradients of keys and values, from the last chunk backwards. */
 static void walk_back(struct pass *c)
 {
     const struct fpa_backward_launch *a = c->a;
@@ -2372,13 +2386,13 @@ static void backward_head(const struct fpa_backward_launch *a, const struct cut 
 
 /* ---- entry ---- */
 
-/* Zeros in every gradient of a matrix that is wanted; heads add their parts. */
+/* Clears the gradients of matrices that are wanted; heads add their parts. */
 static void clear_matrices(const struct fpa_backward_launch *a)
 {
     (void)a;
 }
 
-/* One head's part, in the order of heads: the same bits whatever the number of threads. */
+/* Adds one head's part. Called in the order of heads, so that results do not depend on the number of threads. */
 static void add_matrices(const struct fpa_backward_launch *a, int64_t head, const float *part)
 {
     (void)a, (void)head, (void)part;
@@ -2394,8 +2408,8 @@ static const state_stored *moved_state(const void *base, const int64_t *stride, 
     return base ? (const state_stored *)base + b * stride[0] : NULL;
 }
 
-/* Sequence b as a call of one, in `own`; where all are alike the call itself. Gradients of states are of sequences, in
- * no pool. */
+/* Sequence b as a call of its own, in `own`; in batches of equal lengths the call itself. Gradients of states are
+ * indexed by sequence, not by slot. */
 static const struct fpa_backward_launch *backward_sequence(const struct fpa_backward_launch *a, int64_t b,
                                                            struct fpa_backward_launch *own)
 {
@@ -2415,7 +2429,7 @@ static const struct fpa_backward_launch *backward_sequence(const struct fpa_back
     return own;
 }
 
-/* One head of one sequence, which is cut as a call of its own would be; memory: of one thread. */
+/* One head of one sequence, with the chunks of a call of its own. memory: of one thread. */
 static void run_head(int form, const struct fpa_backward_launch *a, const struct cut *cut, char *memory, int64_t index,
                      float *matrices)
 {
@@ -2428,7 +2442,7 @@ static void run_head(int form, const struct fpa_backward_launch *a, const struct
     backward_head(s, &its, &w, s == a ? b : 0, h, matrices);
 }
 
-/* Heads first..end-1, dealt out to threads. */
+/* Heads first .. end - 1, distributed over threads. */
 static void run_heads(int form, const struct fpa_backward_launch *a, const struct cut *cut, int threads, int64_t first,
                       int64_t end)
 {

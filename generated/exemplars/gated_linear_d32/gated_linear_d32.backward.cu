@@ -28,51 +28,52 @@
  * Features, term by term, the last factor fastest:
  *   0..31: x[1-32]
  *
- * With v' = [v, 1] and d_o' = [d_o / n, -(o.d_o) n'(den) / n], S the state of the tokens before a chunk and R the one
- * of the tokens behind, which is made of phi(q) and d_o' from the last token to the first:
+ * With v' = [v, 1] and d_o' = [d_o / n, -(o.d_o) n'(den) / n], S the state of the tokens before a chunk and R the
+ * reversed state, the sum of phi(q) d_o'' over the tokens after it:
  *   dphi(q) = S d_o', dphi(k) = R v', dv = R' phi(k), and inside a chunk pair by pair.
- * A panel x[row][token] in shared memory holds what features are products of; a unit is 16 consecutive features.
- * Gradients of a unit's features exist in registers only: times the other factors they are added up by products with a
- * matrix of ones and zeros, which says what row each factor is.
+ * A panel x[row][token] in shared memory holds the rows of which features are products; a unit is 16 consecutive
+ * features. Gradients of a unit's features exist in registers only. For each factor they are multiplied by the other
+ * factors, and added to gradients of rows by a product with a matrix that is 1 where a feature's factor is that row,
+ * else 0.
  */
 enum {
     D_IN = 32,            /* width of q and k */
     DV = 32,              /* width of v and o */
     VALUES = DV,      /* columns of a state */
     FEATURES = 32,      /* D, rows of the state */
-    FEATURES16 = 64,    /* of the tables: whole blocks of backward_state */
+    FEATURES16 = 64,    /* the same, up to whole blocks of backward_state */
     UNITS = 2,          /* of 16 features, the last one filled with zeros */
     FACTORS = 1,          /* of a feature */
     ROWS = 34,            /* packed rows a token */
     ZERO_ROW = 33,
-    ONES_ROW = 32,        /* 1 for every token, 0 behind the last one */
+    ONES_ROW = 32,        /* 1 for every token, 0 after the last one */
     COLUMN_BLOCKS = 1,   /* of a state, each for blocks of its own */
     COLUMN_TILES = 4,    /* of 8 columns a block */
     ALL_TILES = COLUMN_TILES,
     COLUMNS = COLUMN_BLOCKS * 8 * ALL_TILES, /* of a copy of a state */
-    VALUE_TILES = 4,     /* of 8 columns of values in shared memory, zeros behind those there are */
+    VALUE_TILES = 4,     /* of 8 columns of values in shared memory, zeros after the last column */
     THREADS = 128,          /* of a block: 4 warps */
     WARPS = 4,
-    SIDE_SHARES = 1,            /* of backward_queries and backward_keys: so many warps have the same own tokens */
+    SIDE_SHARES = 1,            /* warps of backward_queries and backward_keys that have the same own tokens */
     SIDE_THREADS = SIDE_SHARES * THREADS,
     OWN_TILES = 1,       /* of 16 tokens a warp */
     QUERY_TOKENS = 64,  /* a block of backward_queries or backward_keys: its own tokens */
-    SUM_BLOCKS = 5,     /* of 8 rows, whose gradients a token has */
-    PANEL = 64,          /* tokens of a panel of others */
-    WALK_PANEL = 64,     /* of a panel of backward_state */
-    PAIRS = 64,          /* of them at a time */
-    SPAN = 64,           /* of them whose gradients of dots are kept until rows get them */
-    EDGE = 16,                              /* of them at a time where not all are seen */
-    WARP_UNITS = 1,      /* that a warp of backward_state owns */
-    SLICES = 1,          /* blocks of backward_state a head and block of columns */
+    SUM_BLOCKS = 5,     /* blocks of 8 rows whose gradients are summed in shared memory */
+    PANEL = 64,          /* other tokens of a panel */
+    WALK_PANEL = 64,     /* tokens of a panel of backward_state */
+    PAIRS = 64,          /* other tokens whose pairs are computed at a time */
+    SPAN = 64,           /* other tokens whose gradients of dots are kept until those of rows are computed */
+    EDGE = 16,                              /* other tokens at a time at the causal edge */
+    WARP_UNITS = 1,      /* units whose sums a warp of backward_state has */
+    SLICES = 1,          /* blocks of backward_state for each head and block of columns */
     GROUP = 4,              /* units in a tile of a state */
     GROUPS = (UNITS + GROUP - 1) / GROUP,
-    STAGES = 2,             /* tiles of a state on their way */
+    STAGES = 2,             /* buffers for tiles of a state */
     /* bytes */
     ELEMENT = 2,            /* of an operand of the products */
-    QUERY_PITCH = 144,      /* a row of the panel of a block's own tokens */
-    KEY_PITCH = 144,        /* a row of a panel of others */
-    RAW_PITCH = 80,        /* a token as it lies in memory */
+    QUERY_PITCH = 144,      /* a row of the panel of own tokens */
+    KEY_PITCH = 144,        /* a row of a panel of other tokens */
+    RAW_PITCH = 80,        /* a token of q or k as in device memory */
     VALUE_PITCH = 80,      /* a token's values */
     TILE_PITCH = 80        /* a feature's row of a state */
 };
@@ -86,11 +87,10 @@ enum {
  *                           place of q and k
  *   NAME_pad_rows           copies of q, k, v with rows that are multiples of 16 bytes; zeros for the values of
  *                           masked keys
- *   NAME_pack_rows          packed rows of q and k: vectors for warpgroups, if they cannot read q and k as given; tiles
- *   for
- *                           portable kernels of many blocks
+ *   NAME_pack_rows          packed rows of q and k: vectors for warpgroups, if they cannot read q and k as given;
+ *                           tiles for portable kernels of many blocks
  *   NAME_chunk_state        processes the keys: writes the state before each chunk, and the final one
- *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
+ *   NAME_chunk_state_small  the same with smaller blocks, for calls of few heads (some heads on warpgroups)
  *   NAME_segment_scan       adds the totals of earlier segments to the copies of later ones; if copies are kept for
  *                           a second call, on warpgroups, it runs at the same time as NAME_chunk_output
  *   NAME_chunk_output       reads the state before a chunk, then the chunk's own keys; writes o. On warpgroups, if
@@ -137,222 +137,210 @@ enum {
  *
  * Parameters, in this order: one fpa_cuda_call; an fpa_cuda_backward (NAME_backward_...) or fpa_cuda_maps
  * (NAME_cluster_scan, NAME_sequence_scan, and on warpgroups NAME_fused_chunk); an array of the addresses of the
- * run-time matrices, if the head has any. NAME_chunk_state and NAME_chunk_output of warpgroups, and
- * NAME_parallel_output, have fpa_cuda_maps in place of that array. Sizes are elements unless a name says bytes. */
+ * run-time matrices, if the head has any. On warpgroups NAME_chunk_state and NAME_chunk_output, and
+ * NAME_parallel_output, have fpa_cuda_maps in place of that array.
+ * Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
-/* A compiler takes seconds for all kernels of a file, one after the other. So the file may be compiled as several
- * programs at the same time, each with FPA_CUDA_PART defined as one of these numbers; the resulting modules
- * together have all kernels. */
-#define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _window, _split_reduction */
+/* A compiler takes seconds for the kernels of a file, one after the other. So the file may be compiled as several
+ * programs at the same time, each with FPA_CUDA_PART defined as one of these numbers; together, the resulting modules
+ * have all kernels. */
+#define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _decode_window, _split_reduction */
 #define FPA_CUDA_PART_DECODE_RECENT 2 /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3  /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4 /* NAME_fused_chunk, _cluster_scan, _chunk_contraction, _parallel_output */
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state */
-#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, or NAME_sequence_scan */
+#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, NAME_sequence_scan */
 #define FPA_CUDA_PART_DECODE_DRAFT 7      /* NAME_decode_draft */
-#define FPA_CUDA_PART_ROWS 8 /* kernels before and between the others: NAME_pack_rows, _segment_scan */
+#define FPA_CUDA_PART_ROWS 8 /* all that run before or between these: NAME_pack_rows, _segment_scan ... */
 #define FPA_CUDA_PARTS 8
-/* Of gradients: */
+/* Numbers of the parts of a file of gradients: */
 #define FPA_CUDA_PART_BACKWARD_MOVED 1 /* NAME_backward_gather, _scatter, _pass_gates */
 #define FPA_CUDA_PART_BACKWARD_KEYS 3
 #define FPA_CUDA_PART_BACKWARD_QUERIES 4
-#define FPA_CUDA_PART_BACKWARD_STATE 5 /* and all others */
-#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* NAME_backward_project, _unproject and the kernels beside these */
+#define FPA_CUDA_PART_BACKWARD_STATE 5 /* NAME_backward_state, and all kernels without another part */
+#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* kernels of made rows: NAME_backward_project, _unproject ... */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
 #define FPA_CUDA_HAS(part) 1
 #endif
 
-/* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
- * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
- * abi/cuda_kernels.h. */
+/* How a kernel is launched: threads of a block (0: the head has no such kernel), bytes of its dynamic shared memory,
+ * and the blocks for which a multiprocessor has registers (0: registers do not limit them). A geometry has one for each
+ * kernel, in the order of abi/cuda_kernels.h. */
 #define FPA_CUDA_KERNELS 38
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
 
-/* The work of a kernel, counted for one head, over all blocks that share it; machine/cuda_cost.h computes its time
- * from these counts. */
+/* Counts of a kernel's work, summed over all blocks that share a head; machine/cuda_cost.h computes times from them. */
 struct fpa_cuda_work {
-    int products;     /* of 16 x 8 x 16 numbers, on tensor cores */
-    int shared;       /* passes of 128 bytes of shared memory */
-    int instructions; /* of warps */
+    int products;     /* matrix products on tensor cores, in units of 16 x 8 results of 16 summands */
+    int shared;       /* accesses to shared memory, in units of 128 bytes */
+    int instructions; /* each for a warp */
     int bytes;        /* of device memory, read or written */
-    int cached;       /* bytes that are read once more, from the second-level cache */
-    int awaited; /* clocks for which a warp waits for data that it has requested, with nothing else to do */
+    int cached;       /* bytes that are read again, from the second-level cache */
+    int awaited;      /* clocks that a warp waits for requested data with nothing else to do */
 };
 struct fpa_cuda_kernel_work {
-    struct fpa_cuda_work step; /* 16 tokens, queries or keys */
-    struct fpa_cuda_work copy; /* a copy that is written; NAME_chunk_output: 16 queries that read one;
-                                  NAME_pad_rows: queries or keys, where step is of values */
-    struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
+    struct fpa_cuda_work step; /* per 16 tokens, queries or keys */
+    /* per copy of the state that is written; NAME_chunk_output: per 16 queries that read one; NAME_pad_rows: per 16
+     * queries or keys, where step is of values */
+    struct fpa_cuda_work copy;
+    struct fpa_cuda_work keys; /* per 16 queries and 64 keys that they see */
     int warpgroups;            /* 1: products are by wgmma */
-    int trips; /* dependent accesses to memory, one after the other, before a block's first step */
+    int trips;                 /* memory accesses before a block's first step that need each other's result */
 };
 
-/* Constants of a module's kernels: NAME_geometry in the module, initialised by these names. */
+/* What the host has to know of a module's kernels: the constant NAME_geometry in the module, which lists its values by
+ * the names of these fields. */
 struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
-    struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* NAME_decode_resident: bytes beside rows of a state */
-    int features;                                   /* D, rounded up to whole units of 16 */
-    int columns;        /* of the copies: dv rounded up, then one of z when normalised, rounded up */
-    int column_blocks;  /* blocks of columns that chunk_state and chunk_output are launched for */
-    int copy_bytes;     /* of an element of the copies of the state */
-    int chunk;          /* tokens between copies of the state: a multiple of query_tokens */
-    int state_elements; /* of one (batch, head) as given in and out: D*dv, then D when normalised */
-    int state_element;  /* bytes of one */
-    int weights;        /* run-time matrices; with a lift they are NAME_lift_rows's */
-    int element;        /* bytes of a number of q, k, v and o */
+    struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* decode_resident: without rows of the state */
+    int features;                                   /* D, rounded up to a multiple of 16 */
+    int columns;       /* of copies of the state: dv, one for z if normalised, rounded up to blocks */
+    int column_blocks; /* blocks of columns, for which chunk_state and chunk_output have thread blocks each */
+    int copy_bytes;    /* of an element of the copies of the state */
+    int chunk;         /* tokens between copies of the state: a multiple of query_tokens */
+    int state_elements; /* of the caller's state of one (batch, head): D*dv, then D of z if normalised */
+    int state_element;  /* bytes of such an element */
+    int weights;        /* run-time matrices; if the head has a lift, NAME_lift_rows alone reads them */
+    int element;        /* bytes of an element of q, k, v and o */
     int gate;           /* 1: gated */
-    int unmasked;       /* 1: every query sees all keys */
-    int window;         /* newest keys whose weights are exponentials; 0: none */
-    int decays;         /* 1: NAME_gate_scan computes call.decays, too */
-    int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
-    /* then: numbers of a box of values; fewer than 64 if NAME_chunk_state has ones behind them */
-    int value_box;
-    /* columns after dv, for values whose boxes begin at the multiple of 16 bytes before a row; 0: such values are
-     * padded */
+    int unmasked;       /* 1: not causal, every query sees all keys */
+    int window;         /* newest keys of a query, which have the weights exp(scale q.k); 0: none */
+    int decays;         /* 1: NAME_gate_scan also computes call.decays */
+    int value_width;    /* dv if NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+    int value_box;      /* columns of a TMA box of values: 64, or fewer if ones follow in the same slab */
+    /* columns that a slab has after dv, so that boxes of rows that begin amid 16 bytes can begin at the multiple of 16
+     * bytes before; 0: NAME_pad_rows copies such values */
     int value_room;
-    int padded_vector;    /* NAME_pad_rows: numbers of a padded row of q and k, */
-    int padded_value;     /* and of v; 0: these are not padded */
-    int lifted_vector;    /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
-    int lift_tokens;      /* tokens of a head that a block of it takes, of all batches */
-    int lift_steps;       /* parts into which its rows can be divided among blocks (call.lift_slices) */
-    int lift_by_heads;    /* 1: the matrices or angles that its blocks keep differ from head to head */
-    int cluster_maps;     /* 1: NAME_cluster_scan computes coordinates itself, from q and k */
-    int fused_maps;       /* 1: so does NAME_fused_chunk */
-    int sequence_state;   /* NAME_sequence_scan: numbers of the state that a cluster passes to another one */
-    int cluster_stays;    /* 1: its clusters are persistent and process several sequences; 0: one each */
+    /* kernels that run before the others */
+    int padded_vector; /* NAME_pad_rows: elements of a padded row of q and k; 0: they are not padded */
+    int padded_value;  /* NAME_pad_rows: the same of v */
+    int lifted_vector; /* NAME_lift_rows: elements of a token's coordinates in memory; 0: no lift */
+    int lift_tokens;   /* NAME_lift_rows: tokens of a head in a work item, counted through all batches */
+    int lift_steps;    /* NAME_lift_rows: the most blocks that can share a token (call.lift_slices) */
+    int lift_by_heads; /* 1: blocks of NAME_lift_rows keep matrices or angles that differ from head to head */
+    int cluster_maps;  /* 1: NAME_cluster_scan computes coordinates itself, from q and k */
+    int fused_maps;    /* 1: NAME_fused_chunk computes coordinates itself, from q and k */
+    int sequence_state;   /* NAME_sequence_scan: floats of a state that a cluster passes on to another */
+    int cluster_stays;    /* 1: clusters of NAME_cluster_scan can process several sequences each */
     int cluster_reverses; /* 1: NAME_cluster_scan can process tokens in reverse order */
-    int key_mask;         /* 1: a mask of keys is given */
-    int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
-    /* and of a slab those that a box brings: fewer than 64 if a row of ones follows the first slab's */
-    int vector_box;
-    int given_rows;  /* coordinates in further slabs, which boxes bring from q and k; 0: none; */
-    int given_first; /* number of the first one */
-    /* portable kernels: rows of a tile of pack_tokens keys, x[row][token], in place of a vector; 0: vectors, or
-     * nothing */
-    int panel_keys;
+    int key_mask;         /* 1: the caller gives a mask of keys */
+    int vector_rows;      /* elements of a vector: a row of q or k, or packed by NAME_pack_rows */
+    int vector_box;    /* elements of a TMA box of vectors: 64, or fewer if ones follow in the first slab */
+    int given_rows;    /* coordinates that boxes bring from q and k, into slabs of their own; 0: none */
+    int given_first;   /* index in q and k of the first of these */
+    int panel_keys;    /* portable kernels: rows of a packed tile x[row][token] of keys; 0: no tiles */
     int panel_queries; /* the same of queries */
-    int pack_tokens;   /* that a block of it takes */
-    int pack_operand; /* bytes of the matrices in two parts, if an earlier launch splits them; 0: none does */
-    int pack_chunks;  /* chunks of them, each split by one block of that launch */
-    int pack_per_head;      /* 1: each head has its own matrices */
-    int chunk_state_slices; /* NAME_chunk_state: blocks a head */
+    int pack_tokens;   /* NAME_pack_rows: tokens of a work item, or of a packed tile */
+    int pack_operand;  /* bytes of the matrices in two parts, if a launch before splits them; else 0 */
+    int pack_chunks;   /* blocks of that launch for one set of matrices */
+    int pack_per_head; /* 1: each head has its own set of matrices */
+    /* the split schedule */
+    int chunk_state_slices; /* NAME_chunk_state: blocks that share a head's features */
     int small_state_slices; /* NAME_chunk_state_small: the same */
-    int query_tokens;       /* NAME_chunk_output: that a block takes */
+    int query_tokens;       /* NAME_chunk_output: queries of a work item */
     int parallel_tokens;    /* NAME_parallel_output: the same */
-    /* NAME_chunk_output: clocks that a warp waits for keys, for 16 queries and 64 keys, if they have one stage
-     * beside tiles of a copy */
-    int awaited_keys;
-    int contraction_tokens; /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
-    int contraction_keys;   /* keys that it fetches at a time */
-    int contraction_dots;   /* dot products that it stores for a token, one for each set of monomials */
-    /* 1: it can also compute sums of scores times values, which are gradients of values */
-    int contraction_values;
-    /* 1: it, NAME_chunk_state and NAME_chunk_output can process tokens in reverse order */
-    int contraction_turns;
-    /* 1: persistent blocks. Those of NAME_chunk_state take every gridDim.x-th walk, those of NAME_chunk_output the
-     * next block of queries */
-    int persistent;
-    int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
-    int fused_totals;          /* 1: NAME_fused_chunk can compute the totals of segments itself */
-    int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
-                                  read; 0: as in a copy */
-    int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
-    int fused_value;           /* there, else 0 */
-    /* numbers of q and k, 16 or 32, in rows of no more of them, that its boxes have; 0: 64 */
-    int fused_vector_box;
-    int fused_packs;    /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
-    int fused_unpadded; /* 1: NAME_fused_chunk reads rows at any address; 2: of joined heads, too */
-    int fused_reverses; /* 1: it can process tokens in reverse order */
-    int fused_narrows;  /* 1: it can store o as f16 although its operands are bf16 (call.narrows) */
-    /* numbers of the state that it stores before each FPA_CUDA_KEPT tokens; 0: it stores none */
-    int fused_kept;
-    int decode_features;       /* NAME_decode: that a block takes at least */
-    int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
-    int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
-    int decode_resident_row;   /* bytes of a row, */
-    int decode_resident_most;  /* and what a launch may ask for */
-    int backward_tokens; /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
-    int backward_both;   /* 1: NAME_backward_keys takes queries, too: see both_sides */
-    /* not 0: their blocks process a whole chunk, with a state of so many slabs of 64 features; 0: they process
-     * backward_tokens */
-    int backward_walks;
-    int backward_outputs; /* 1: NAME_backward_queries computes what NAME_backward_outputs does otherwise */
-    /* bytes of a state between parts of chunks, each of `chunk` tokens, that gradients of gates need */
-    int backward_boundary;
-    int backward_columns;       /* blocks of columns that NAME_backward_keys is launched for */
-    int backward_entries;       /* numbers of the run-time matrices of one head */
-    int backward_padded_vector; /* NAME_backward_pads: numbers of a padded row of q and k, */
-    int backward_padded_value;  /* and of v and d_o; 0: these are not padded */
-    int backward_shared;        /* numbers of all run-time matrices that heads share, */
-    int backward_per_head;      /* and of those that each has */
-    int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
-    int pass_values;            /* where d_o and values begin in a row, */
-    int pass_kept;       /* numbers after a row: the other factors that gradients of product rows need */
-    int pass_input;      /* numbers of a row that the pass reads as q or k */
-    int pass_d, pass_dv; /* d of the head; columns of the pass of values, */
-    int pass_columns;    /* of which so many are the head's values */
-    /* parts of the values, each a pass of rows of pass_part columns; 1: one pass has all columns */
-    int pass_parts, pass_part;
-    int pass_line;
-    int pass_weighted; /* 1: keys are multiplied by weights when they are gathered, */
-    int pass_weighs;   /* or 1: the outputs of passes of rows are (call.column_weights) */
-    int pass_widened;  /* 1: f16 operands are gathered as bf16, and results are scattered as f16 */
-    int pass_formed; /* 1: q and k of passes are product rows: always gathered, and their gradients scattered */
-    /* not 0: q and k of passes are so many features (NAME_backward_form, NAME_backward_join) */
-    int pass_features;
-    /* 1: operands of passes are read as given, with two numbers beside each token (call.numbers) */
-    int pass_numbers;
-    int pass_beside;   /* 1: and in f16: NAME_backward_outputs computes q.d_q, too */
+    int awaited_keys; /* NAME_chunk_output: work.awaited of keys, per 16 queries and 64 keys, if they have one stage */
+    int contraction_tokens; /* NAME_chunk_contraction: queries of a work item; 0: there is no such kernel */
+    int contraction_keys;   /* NAME_chunk_contraction: keys of a stage */
+    int contraction_dots; /* NAME_chunk_contraction: numbers of call.dots per token: one per set of monomials */
+    int contraction_values; /* 1: NAME_chunk_contraction can also compute sums of scores times values (call.sums) */
+    int contraction_turns; /* 1: NAME_chunk_contraction, _chunk_state and _chunk_output can reverse the tokens */
+    int persistent; /* 1: block i of chunk_state has walks i, i + gridDim.x ...; chunk_output has call.progress */
+    int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block processes */
+    /* NAME_fused_chunk, called `it` here */
+    int fused_totals; /* 1: it can compute totals of segments */
+    int fused_total;  /* floats of a total if their order is its own; 0: NAME_segment_scan can read them */
+    int fused_vector; /* d, if the module has it for packed rows, or NAME_cluster_scan; else 0 */
+    int fused_value;  /* dv, likewise */
+    int fused_vector_box; /* elements of its boxes of q and k: 16 or 32, in rows of as many; 0: 64 */
+    int fused_packs;      /* 1: it reads vectors of NAME_pack_rows */
+    int fused_unpadded;   /* 1: it reads rows at any address; 2: also through one map of all heads' rows */
+    int fused_reverses;   /* 1: it can process tokens in reverse order */
+    int fused_narrows;    /* 1: it can store o as f16 although its operands are bf16 (call.narrows) */
+    int fused_kept;       /* elements of a state that it stores per FPA_CUDA_KEPT tokens; 0: none */
+    /* decoding */
+    int decode_features;       /* NAME_decode: a block has a multiple of so many features */
+    int decode_cluster;        /* the most blocks of a head that can be launched as a cluster */
+    int decode_resident_least; /* NAME_decode_resident: bytes of shared memory of a block, at least */
+    int decode_resident_row;   /* NAME_decode_resident: bytes of a row of the state */
+    int decode_resident_most;  /* NAME_decode_resident: bytes of shared memory of a block, at most */
+    /* gradients; _x stands for NAME_backward_x */
+    int backward_tokens; /* _queries, _keys: tokens of a work item; 0: the file has no gradients */
+    int backward_both;   /* 1: _keys can also compute what _queries does (fpa_cuda_backward.both_sides) */
+    int backward_walks; /* _queries, _keys: slabs of 64 features of a state, if blocks have whole chunks; else 0 */
+    int backward_outputs;  /* 1: _queries also computes what _outputs does otherwise */
+    int backward_boundary; /* gates: bytes of a state between two parts of a chunk, of `chunk` tokens each */
+    int backward_columns;  /* _keys: blocks of columns, with thread blocks of their own */
+    int backward_entries;  /* elements of all run-time matrices of one head */
+    int backward_padded_vector; /* _pads: elements of a padded row of q and k; 0: they are not padded */
+    int backward_padded_value;  /* _pads: the same of v and d_o */
+    int backward_shared;        /* elements of the run-time matrices that all heads share */
+    int backward_per_head;      /* elements of the run-time matrices that each head has of its own */
+    /* gradients that are forward passes: _gather, _scatter and others (gen/plan/passes.h) */
+    int pass_width;            /* elements of a gathered row; 0: no gradient is a forward pass */
+    int pass_values;           /* index of d_o / n, or v, in a row */
+    int pass_kept;             /* elements after a row: what gradients of product rows are multiplied by */
+    int pass_input;            /* index of the first element of a row that passes of rows read as q or k */
+    int pass_d, pass_dv;       /* elements of q or k in a row; columns of the pass of values */
+    int pass_columns;          /* of the latter, columns of the head's own values */
+    int pass_parts, pass_part; /* parts of the values, each a pass of rows, and columns of a part */
+    int pass_line;             /* 1: the kernel is a multiple of q.k */
+    int pass_weighted;         /* 1: gathered keys are multiplied by the coordinates' weights, */
+    int pass_weighs;           /* or 1: outputs of passes of rows are (call.column_weights) */
+    int pass_widened;          /* 1: passes of an f16 head are bf16; _gather and _scatter convert */
+    int pass_formed; /* 1: q and k of passes are product rows: _gather forms them, _scatter joins their gradients */
+    int pass_features; /* features in place of q and k: _form forms them, _join joins their gradients; 0: none */
+    int pass_numbers;  /* 1: passes read q, k, v, d_o as given, and call.numbers beside each token */
+    int pass_beside;   /* 1: these are f16, and _outputs also computes q.d_q */
     int pass_parallel; /* 1: gradients are passes in the parallel form alone */
-    /* NAME_backward_project: numbers of a vector of rows; 0: every kernel computes rows itself */
-    int made_width;
-    int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
-    int made_operand;  /* bytes of the matrix that NAME_backward_split writes, and of its transpose; */
-    int made_per_head; /* 1: of each head */
-    int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
-    int made_kept; /* bytes that NAME_backward_unproject stores for it, for each token (heads with a lift), */
-    int made_sums; /* and for each made_tokens tokens, after those */
-    struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
-    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
+    /* made rows: _project, _unproject and others (gen/plan/row_head.h) */
+    int made_width;    /* elements of a token's made rows; 0: every kernel computes the rows that it reads */
+    int made_tokens;   /* _project, _unproject: tokens of a block */
+    int made_operand;  /* _split: bytes of the matrix of all rows, and likewise of its transpose */
+    int made_per_head; /* 1: each head has a matrix of its own */
+    int made_sides;    /* _products: blocks that share a strip of tokens */
+    int made_kept;     /* heads with a lift: bytes per token that _unproject stores for _products, */
+    int made_sums;     /* then bytes for each made_tokens tokens */
+    struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* of NAME_fused_chunk: with outputs */
+    struct fpa_cuda_kernel_work totals;                 /* of NAME_fused_chunk for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 56
+#define FPA_CUDA_VERSION 57
 
-/* Tokens that a block of NAME_cluster_scan processes at a time. */
+/* NAME_cluster_scan: tokens of a span, which a block processes in its turn. */
 #define FPA_CUDA_SPAN 128
 
-/* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
+/* NAME_backward_gather, NAME_backward_scatter: tokens of a block. */
 #define FPA_CUDA_PASS_TOKENS 64
 
-/* In passes of gradients: NAME_fused_chunk stores the state before each so many tokens, and running sums of
- * gradients of gates start anew. */
+/* Passes of gradients: tokens between the states that NAME_fused_chunk stores. Running sums of gradients of gates begin
+ * anew there, since long ones cancel. */
 #define FPA_CUDA_KEPT 256
-/* NAME_backward_products: rows and columns of a matrix that a block adds up; tokens of a block, and how many of
- * these at a time; bytes of a token's part in shared memory. */
+/* NAME_backward_products: a block sums up SIDE x SIDE elements of a matrix's gradient, over STRIP tokens, PANEL at a
+ * time; in shared memory a token has PITCH bytes of each operand. */
 #define FPA_CUDA_MADE_SIDE 64
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Bytes of the ring through which a matrix comes to a block of NAME_backward_project or _unproject, in steps of 16
- * numbers and 16 to 64 others. */
+/* NAME_backward_project, NAME_backward_unproject: bytes of the ring through which a block reads the matrix. */
 #define FPA_CUDA_MADE_RING 16384
-/* Bytes from one token to the next of results that a warp stores, 16 tokens at a time. */
+/* The same kernels: bytes between two tokens in the shared memory where a warp collects the results of 16 tokens. */
 #define FPA_CUDA_MADE_LEAVE 144
+/* NAME_backward_outputs: outputs of a block. */
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
-/* Numbers of a state that a thread of NAME_backward_segments follows through all copies of a walk. */
+/* NAME_backward_segments: elements of a state that a thread processes, through all copies of a walk. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
-/* Tokens of a block of NAME_backward_pads. */
+/* NAME_backward_pads: tokens of a block. */
 #define FPA_CUDA_BACKWARD_PADDED 64
 
-/* Bytes for 64 keys in fpa_cuda_call.decays: for each key the factor, in 16 bits, by which it fades until its
- * chunk's end; then the chunk's own factor for the sums before it (fp32); then 12 unused bytes, so that bulk
- * copies are possible. */
+/* Bytes for 64 keys in fpa_cuda_call.decays: for each key the factor, in 16 bits, by which it decays until the end of
+ * its chunk; then the factor of the sums before the chunk (fp32); then 12 unused bytes, for bulk copies. */
 #define FPA_CUDA_DECAYS 144
 
 struct fpa_cuda_call {
@@ -362,7 +350,7 @@ struct fpa_cuda_call {
     long long q_stride[3], k_stride[3], v_stride[3], o_stride[3]; /* batch, token, head */
     const float *log_gate;
     long long gate_stride[3];
-    const float *positions;        /* of keys, and of queries: those of the last `length` keys */
+    const float *positions;        /* of keys; the last `length` of them are also those of queries */
     long long position_stride[3];  /* batch, token, number */
     const unsigned char *key_mask; /* 0: the key is masked */
     long long key_mask_stride[2];  /* batch, token */
@@ -370,129 +358,129 @@ struct fpa_cuda_call {
     long long state_in_stride[2]; /* batch, head */
     void *state_out;
     long long state_out_stride[2];
-    float *den; /* of outputs: the sums of scores, from which normalisers are computed; NULL: not wanted */
+    float *den; /* result: outputs' sums of scores, from which normalisers are computed; NULL: not wanted */
     long long den_stride[3];
-    /* parts of the workspace */
-    float *gates; /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
-                       part; behind the last row there is room for query_tokens more */
-    /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile; without a mask only that
-     * before the last one */
+
+    /* ---- parts of the workspace ---- */
+    /* [B][H][gate_row][2]: sum of log-gates from the chunk's first token on, times log2(e), as high and low part; then
+     * room for query_tokens more, since blocks read whole panels */
+    float *gates;
+    /* [B][H][chunks][features][columns], or in tiles: copies of the state before each chunk; if not causal, only of the
+     * state before the last one */
     void *states;
-    float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to;
-                       NAME_sequence_scan: [clusters] states that they leave to the next one */
-    float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
-                       rounded up to 4 */
+    /* [B][H][segments][features][columns]: the state of a segment's tokens alone, its total; NAME_sequence_scan:
+     * [clusters] states that clusters pass on to the next one */
+    float *totals;
+    /* [B][query_heads][length][slices][]: parts of o: dv sums and the sum of scores, each rounded up to 4 */
+    float *partial;
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each; NULL: NAME_chunk_state processes no keys in this call */
     void *decays;
-    /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
-       NULL: not wanted. Keys and values with their recent tokens */
+    /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros after the width;
+     * NULL: not wanted. Those of keys and values include recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row; /* length in whole blocks of 64 */
-    /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries; of portable kernels
-     * [B][heads][tiles][panel_keys][pack_tokens], and panel_queries likewise */
+    /* NAME_pack_rows: of keys, of queries: vectors [B][heads][length][vector_rows]; of portable kernels tiles
+     * [B][heads][tiles][panel_keys or panel_queries][pack_tokens] */
     void *vectors[2];
     long long splits_matrices; /* NAME_pack_rows: 1: this launch only splits the matrices of q and k */
-    /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
-     * have their own */
+    /* NAME_pack_rows: the matrices in two parts, in shared memory's order: geometry.pack_operand bytes, or as many per
+     * head */
     void *pack_matrices;
-    /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
-     * blocks], blocks of NAME_chunk_state that have written their part of a copy. NAME_sequence_scan: for
-     * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has
-     * a block for each item */
+    /* Counters, at first 0. NAME_chunk_output: work items that blocks have taken; then, for [B][H][chunks][column
+     * blocks], blocks of NAME_chunk_state that have written their part of the copy. NAME_sequence_scan: for
+     * [clusters][4] warps, 1 if the warp has stored its part of the state. NULL: each block of NAME_chunk_output has
+     * one item */
     unsigned *progress;
-    /* sizes chosen for this call */
-    /* tokens; the parallel form: at least length; the chunked form without a mask: of a segment */
+
+    /* ---- sizes chosen for this call ---- */
+    /* tokens of a chunk; in the parallel form at least length; in the chunked form, if not causal, of a segment */
     long long chunk;
-    /* that length divides into; the chunked form without a mask: and one without tokens behind them, before which
-     * the state has all keys */
+    /* of a sequence; in the chunked form, if not causal, with one more without tokens, before which the state has all
+     * keys */
     long long chunks;
-    /* a last chunk of at most so many tokens is part of the one before; counted in `chunks` */
+    /* a last chunk of at most so many tokens is merged with the one before; `chunks` counts both as one */
     long long tail;
     long long segments;
-    long long segment_chunks; /* chunks that one block walks */
-    /* chunks of a first segment; with NAME_fused_chunk of specialised warpgroups there may be more than in others */
-    long long first_chunks;
-    long long totals_only; /* NAME_fused_chunk: 1: computes the totals of segments and no outputs */
-    /* NAME_fused_chunk: 1: the launch for totals also computes the outputs of first segments, which the next
-     * launch leaves out */
+    long long segment_chunks; /* of a segment, which one block processes */
+    long long first_chunks;   /* of a sequence's first segment, which may differ on warpgroups */
+    long long totals_only;    /* NAME_fused_chunk: 1: this launch computes totals of segments, no outputs */
+    /* NAME_fused_chunk: 1: the launch for totals also computes outputs of first segments, which the next one skips */
     long long ahead;
-    /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
+    /* NAME_chunk_state: first token that it leaves out; with cu_seqlens 0: those of the last chunk, else none */
     long long walk_end;
-    /* query heads that NAME_chunk_output processes alternately, token block by token block */
+    /* NAME_chunk_output: query heads whose blocks alternate: the first block of each, then the second of each ... */
     long long beside;
-    /* NAME_chunk_output runs at the same time as NAME_chunk_state (so many of its blocks write one copy) or, if
-     * copies are kept, as NAME_segment_scan, and waits for them; 0: it runs afterwards */
+    /* not 0: NAME_chunk_output runs at the same time as NAME_chunk_state or, if copies are kept, NAME_segment_scan: it
+     * waits for a copy until so many of their blocks have counted in `progress`. 0: it runs afterwards */
     long long awaited;
-    long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
-    long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
-    long long share;  /* features that such a block has, at most */
-    long long group;  /* query heads that share a key's head */
+    long long lift_slices; /* NAME_lift_rows: blocks that share some tokens' coordinates */
+    long long slices; /* NAME_decode, _decode_resident, _decode_recent: blocks that share a head's features */
+    long long share;  /* features of such a block, at most */
+    long long group;  /* query heads of each key head */
     /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; heads with a window: of k and v before
-     * q's first. With cu_seqlens, which then count keys: how many more keys than queries there are; a sequence has
-     * one query */
+     * q's first. With cu_seqlens, which then count keys, of sequences of one query each: keys less queries in all */
     long long recent;
-    /* heads with a window, or with given_rows: q and k as given, even if padded copies replace them elsewhere */
+    /* heads with a window, or with geometry.given_rows: q and k as given, even if copies replace q and k above */
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
-    /* NAME_cluster_scan, NAME_fused_chunk: 1: from the last token on, which sees itself only; kernels of chunks
-     * (contraction_turns): so many tokens, likewise, in tiles of 64, of which length has whole ones */
+    /* not 0: tokens are processed from the last one on, so that a query sees itself and later keys. NAME_cluster_scan,
+     * NAME_fused_chunk: 1. Kernels of chunks (geometry.contraction_turns): the number of tokens, in tiles of 64, while
+     * length is in whole tiles */
     long long reversed;
-    /* NAME_segment_scan: 1: segments were processed without the initial state: it is added to all copies now, also to
-     * those of the first segment, and no final state is stored. `states` NULL: only the final state is written, no
-     * copies */
+    /* NAME_segment_scan: 1: segments were processed without the initial state: it is added to all copies now, those of
+     * the first segment included, and no final state is stored. `states` NULL: only the final state is stored */
     long long kept;
-    /* In passes of gradients. NAME_chunk_output of gated heads on warpgroups and NAME_fused_chunk (which then stores
-     * `states`): rows by which o is multiplied, before rounding, for `dots`; NULL: not wanted.
-     * NAME_chunk_contraction: gradients of o; it stores d_q as o, and `dots` are o times these, if wanted */
+    /* Passes of gradients. NAME_chunk_output of gated heads on warpgroups, and NAME_fused_chunk (which then also stores
+     * `states`): dots = o . dot_rows of each token, before o is rounded; NULL: not wanted. NAME_chunk_contraction:
+     * dot_rows are the gradients of o; it stores d_q as o; `dots`, if wanted, are the outputs times these gradients */
     const void *dot_rows;
     long long dot_stride[3];
     float *dots; /* [column blocks][B][query_heads][length] */
     /* NAME_chunk_contraction of pairs: sums of scores times values, which are gradients of values if queries are keys;
-     * NULL: not wanted. How many of their first columns are stored */
+     * the first sum_columns columns are stored. NULL: not wanted */
     void *sums;
     long long sum_stride[3], sum_columns;
-    /* In passes of gradients, NAME_fused_chunk: factors of o's columns, applied before `dots`; NAME_state_product: of
-     * the products of states; NULL: 1 */
+    /* Passes of gradients: factors of the columns of o, before `dots` (NAME_fused_chunk), or of products of states
+     * (NAME_state_product); NULL: 1 */
     const float *column_weights; /* [dv] */
-    /* In passes of gradients, NAME_fused_chunk: [B][query_heads][length][2], a factor of scores and a number that is
-     * added to them, for each query (numbers_of 0; 3: the factor alone) or key (1; 2: the factor alone) */
+    /* Passes of gradients, NAME_fused_chunk: [B][query_heads][length][2]: a factor of scores and a number added to
+     * them, for each query (numbers_of 0; 3: the factor alone) or key (1; 2: the factor alone) */
     const float *numbers;
     long long numbers_of;
-    long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is of f16 */
-    /* NAME_fused_chunk of passes of parts of values, NAME_state_product: 1: to what o, or products, are */
+    long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is f16 */
+    /* NAME_fused_chunk of passes of parts of values, NAME_state_product: 1: results are added to o, or products */
     long long adds;
-    /* NAME_state_product: states before the same chunks of a pass in reverse order, and their products with `states` */
+    /* NAME_state_product: states of a reversed pass at the same places, and products of `states` with these */
     const void *reversed_states;
-    double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
-    /* 1: the blocks of a head are a cluster, which adds its parts of o itself; the grid is [heads][slices] */
+    double *products; /* [B][H][chunks]: at the beginning of each chunk but the first */
+    /* NAME_decode: 1: a head's blocks are a cluster, which adds its parts of o itself; the grid is [heads][slices] */
     long long joined;
-    /* Sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1
-     * and length is that batch's; strides of the batch's axis are a token's, so that a sequence's place there
-     * is its first token. Chunks and segments are of a head: begin / (their tokens) + number is where a sequence
-     * has its first. */
+    /* NULL, or sequences of different lengths, whose tokens are one axis, as in fpa_launch. Here batch is 1, length is
+     * the number of all tokens, and strides of the batch's axis are those of tokens, so that a sequence begins at index
+     * cu_seqlens[b]. Its first chunk has index cu_seqlens[b] / chunk + b among those of a head; segments likewise */
     const void *cu_seqlens;
     long long cu_seqlens_bytes;
     long long sequences;
-    long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
-    long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
-    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
-    /* chunks without tokens after a sequence's last one: 1 in the chunked form without a mask */
-    long long empty_chunks;
-    const int *state_in_index, *state_out_index; /* NULL: number b */
+    long long longest;        /* tokens of a sequence, at most; NAME_decode: also without cu_seqlens */
+    long long segment_tokens; /* of a segment; more than any sequence has, if each is one segment */
+    long long whole; /* a sequence of at most so many tokens is one chunk, longer than `chunk` or not */
+    long long empty_chunks; /* without tokens, at a sequence's end: 1 in the chunked form, if not causal */
+    const int *state_in_index,
+        *state_out_index; /* [sequences]: slots of states; NULL: sequence b has slot b */
     long long state_in_slots, state_out_slots;
-    /* NAME_decode_draft: tokens of the previous draft, at most `accepted` of each sequence, of which the first
+    /* NAME_decode_draft: tokens of the previous draft, at most `accepted` per sequence, of which the first
      * accepted_counts[b] enter the state */
     const void *accepted_k, *accepted_v;
     const float *accepted_log_gate;
     long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
     const int *accepted_counts;                                                    /* NULL: none */
     long long accepted;
-    /* NAME_decode_recent: not 0: cu_seqlens count keys, at most so many a sequence; its query is its last token */
+    /* NAME_decode_recent: not 0: cu_seqlens count keys, at most so many per sequence; the last one is its query's */
     long long packed_recent;
 };
 
-/* Parameters of gradients beside the call, whose o is read. Sequences are numbers in [B][H]. */
+/* Parameters of kernels of gradients, beside the call, whose o is an input here. A sequence is an index in [B][H]. */
 struct fpa_cuda_backward {
     const void *d_o, *d_state_out;
     void *d_q, *d_k, *d_v, *d_state_in; /* NULL: not wanted */
@@ -500,66 +488,66 @@ struct fpa_cuda_backward {
     float *d_log_gate;
     long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
     long long d_state_out_stride[2], d_state_in_stride[2];
-    /* parts of the workspace */
+
+    /* ---- parts of the workspace ---- */
     float *outputs;     /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
     double *query_sums; /* [B][query_heads][length]: contributions of queries to d_log_gate (q.d_q ...) */
     double *key_sums;   /* [B][H][length]: contributions of keys */
-    /* [sequences][chunks + 1][features][columns]: states between chunks, of the tokens before, and of those behind */
+    /* [sequences][chunks + 1][features][columns]: states at the ends of chunks, reversed states at their beginnings */
     void *states, *reversed;
     float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
-    float *sequence_sums; /* [B][H][backward_entries] */
-    /* the launch's share of the sequences */
-    long long first_sequence, sequences;
-    long long walks_back; /* NAME_backward_state: 1: the reversed state, of queries and d_o */
-    float *totals;        /* [sequences][segments - 1][features][columns]: what a segment alone adds up to */
-    long long segments;   /* NAME_backward_state: segments of a sequence, processed by different blocks, */
-    long long segment_chunks; /* and chunks of one */
-    long long last;           /* NAME_backward_state: 1: the state after the last chunk is wanted, too */
+    float *sequence_sums; /* [B][H][backward_entries]: the sums of these parts */
+
+    /* ---- sizes of this launch ---- */
+    long long first_sequence, sequences; /* that it processes */
+    long long walks_back;                /* NAME_backward_state: 1: the reversed state, of queries and d_o */
+    float *totals;      /* [sequences][segments - 1][features][columns]: states of a segment's tokens alone */
+    long long segments; /* NAME_backward_state: of a sequence, processed by different blocks */
+    long long segment_chunks; /* of a segment */
+    long long last;           /* NAME_backward_state: 1: it also stores the state after the last chunk */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: adds to the sums that are there */
-    /* NAME_backward_keys: blocks of queries and of keys alternate in runs of so many for each query head; 0: there
-     * are no blocks of queries */
+    /* NAME_backward_keys: not 0: for each query head it has also blocks of queries, in runs of so many, which alternate
+     * with runs of blocks of keys */
     long long both_sides;
-    /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
-     * [sequences][pass_length][pass_width], q and d_o / n, k and v */
-    void *pass_queries, *pass_keys;
-    float *pass_gates; /* [sequences][pass_length]: log-gates of such rows */
-    /* NAME_backward_scatter: [sequences][pass_length][d, or dv and what was added, in whole pieces of 8] */
+
+    /* ---- gradients that are forward passes; a sequence is an index in [B][query_heads] ---- */
+    void *pass_queries, *pass_keys; /* [sequences][pass_length][pass_width]: q and d_o / n; k and v */
+    float *pass_gates;              /* [sequences][pass_length]: log-gates of these rows */
+    /* NAME_backward_scatter: [sequences][pass_length][d, or dv and added columns, in whole pieces of 8] */
     const void *pass_result;
-    /* rows of a sequence, with the rows of zeros that precede its last token in reverse order */
-    long long pass_length;
+    long long pass_length; /* rows of a sequence; in reverse order with rows of zeros before its last token */
     long long pass_reversed; /* 1: from the last token on */
-    long long pass_vectors;  /* 1: of q and k alone */
-    float *pass_weights; /* NAME_backward_gather: computes only these, the coordinates' weights; else NULL */
+    long long pass_vectors;  /* 1: rows have q or k alone */
+    float *pass_weights; /* NAME_backward_gather: not NULL: it only stores the coordinates' weights here */
     long long scatters_values;  /* NAME_backward_scatter: 1: to d_v, 0: to d_k, */
     long long scatters_queries; /* or 1: to d_q */
-    /* NAME_backward_pass_gates: contributions of queries (in forward order) and of keys (in reverse order):
-     * [pass_read_blocks][sequences][length], [pass_blocks][sequences][pass_length]; and NAME_state_product's
-     * products. If pass_beside, NAME_backward_outputs computes those of queries */
+    /* NAME_backward_pass_gates: contributions of queries, [pass_read_blocks][sequences][length], and of keys, in
+     * reverse order, [pass_blocks][sequences][pass_length]; products of NAME_state_product. With geometry.pass_beside,
+     * NAME_backward_outputs computes those of queries */
     float *pass_reads;
     const float *pass_gives;
     const double *pass_products;
     long long pass_read_blocks, pass_blocks, pass_chunk, pass_chunks;
-    /* rows by matrices, or coordinates, of queries and keys, [sequences][query heads of a key head, or
-     * 1][length][made_width], and their gradients; the matrix of these rows, and its transpose */
+    /* made rows: [sequences][query heads of a key head, or 1][length][made_width], and their gradients; the matrix of
+     * these rows, and its transpose */
     void *made_queries, *made_keys, *made_d_queries, *made_d_keys, *made_operands;
-    /* heads with a lift: gradients of the rows of its matrices, made_kept and made_sums bytes as above; NULL: not
-     * wanted */
+    /* heads with a lift: gradients of the rows of its matrices (geometry.made_kept, made_sums); NULL: not wanted */
     void *made_kept_queries, *made_kept_keys;
-    /* features of those rows, [sequences][query heads of a key head, or 1][length][pass_features], and their
+    /* features of made rows, [sequences][query heads of a key head, or 1][length][pass_features], and their
      * gradients; NULL: not wanted */
     void *feature_queries, *feature_keys, *feature_d_queries, *feature_d_keys;
     /* padded rows, [sequences][query heads of a key head, or 1][length][width]; NULL: as given */
     void *padded_queries, *padded_keys, *padded_d_o, *padded_values;
-    /* kernels that process whole chunks: states between parts of chunks, and their products, [sequences][gate_parts];
-     * query_sums are then [slabs of 64 features][B][query_heads][length] */
+    /* kernels of whole chunks (geometry.backward_walks): states between parts of chunks, and their products,
+     * [sequences][gate_parts]; query_sums are then [slabs of 64 features][B][query_heads][length] */
     void *boundaries; /* NULL: not wanted */
     double *products;
-    long long gate_parts, part_shift; /* a part has 2^part_shift times the tokens that the file says */
+    long long gate_parts, part_shift; /* a part has geometry.chunk 2^part_shift tokens */
 };
 
-/* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
- * dimensions number, head, token, batch; what lies outside of them is zero. */
+/* The driver's description of a tensor (CUtensorMap), from which the copy engine fetches boxes of 64 elements and 64
+ * tokens: dimensions element, head, token, batch; elements outside of the tensor are zero. */
 struct fpa_tensor_map {
 #ifdef __cplusplus
     alignas(64) unsigned long long word[16];
@@ -572,8 +560,8 @@ struct fpa_tensor_map {
  * of dot_rows in its place. Tensors that the driver cannot describe are fetched and stored by threads. */
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
-    struct fpa_tensor_map given_query, given_key; /* of geometry.given_rows */
-    int queries, keys, outputs; /* 1: query; key and value; output (and the given ones with them) are valid */
+    struct fpa_tensor_map given_query, given_key; /* of the coordinates of geometry.given_rows */
+    int queries, keys, outputs;   /* 1: query; key and value; output is valid, and so are the given ones */
     int keys_alone, values_alone; /* 1: key is valid; value is valid */
 };
 
@@ -637,7 +625,8 @@ __device__ __forceinline__ u32 times(u32 a, u32 b)
     return c;
 }
 
-/* As the copies of the state have it: bf16, because a running state leaves the range of f16. */
+/* A pair of bf16: copies of the state have this type in heads of f16, too, since a running state may exceed the
+ * range of f16. */
 __device__ __forceinline__ u32 copy_pair(float low, float high)
 {
     u32 a;
@@ -656,8 +645,10 @@ __device__ __forceinline__ float copy_high(u32 a)
 }
 
 /* ---- the matrix instruction: c[16][8] += a[16][16] b[16][8] ----
- * Lane 4g + t holds of c rows g and g + 8, columns 2t and 2t + 1; of a the same rows, columns
- * 2t, 2t + 1 and 8 more; of b rows 2t, 2t + 1 and 8 more, column g. */
+ * Lane 4g + t holds
+ *   of c  rows g and g + 8, columns 2t and 2t + 1;
+ *   of a  rows g and g + 8, columns 2t, 2t + 1, 2t + 8 and 2t + 9;
+ *   of b  rows 2t, 2t + 1, 2t + 8 and 2t + 9, column g. */
 
 __device__ __forceinline__ void multiply_bf16(float *c, const u32 *a, u32 b0, u32 b1)
 {
@@ -763,7 +754,7 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
+/* Copies 16 bytes from device to shared memory, asynchronously: the first `bytes` of them, then zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
@@ -779,7 +770,7 @@ template <int pending> __device__ __forceinline__ void copy_wait(void)
     asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory");
 }
 
-/* ---- launches that overlap, where the launch allows it: else these do nothing ---- */
+/* ---- overlapped launches: without the launch attribute that allows it, these do nothing ---- */
 
 __device__ __forceinline__ float power_of_two(float a)
 {
@@ -791,7 +782,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    56, /* version */
+    57, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -976,7 +967,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     { { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 0 }, /* totals */
 };
 
-/* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
+/* Packed row of factor l of feature f; the row of zeros after the last feature. */
 static __device__ __attribute__((unused)) const __align__(4) u16 feature_rows[FACTORS][FEATURES16] = {
     {
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
@@ -1005,19 +996,19 @@ __device__ __forceinline__ int lane_column(void)
     return threadIdx.x & 3;
 }
 
-/* One lane of a warp, which does what one has to do. */
+/* Whether this is the warp's first lane, for work that one lane does. */
 __device__ __forceinline__ bool is_first_lane(void)
 {
     return (threadIdx.x & 31) == 0;
 }
 
-/* Number of the warp in its four. */
+/* Number of the warp in its group of four. */
 __device__ __forceinline__ u32 own_warp(void)
 {
     return threadIdx.x >> 5 & 3;
 }
 
-/* The lane's place among the 16 rows that load_matrices addresses: row, and which half of the columns. */
+/* The lane's row among the 16 that load_matrices addresses, and its half of the columns. */
 __device__ __forceinline__ int matrix_row(void)
 {
     return threadIdx.x & 15;
@@ -1028,15 +1019,15 @@ __device__ __forceinline__ int matrix_half(void)
     return threadIdx.x >> 4 & 1;
 }
 
-/* True when every vector of a tensor begins at a multiple of 16 bytes and fills whole ones. */
+/* Whether every vector of a tensor begins at a multiple of 16 bytes and is a whole number of pieces of 16 bytes. */
 __device__ __forceinline__ bool is_aligned(const void *base, const long long *stride, int width)
 {
     const i64 bytes = (i64)sizeof(element);
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
-/* How threads share rows of `parts` pieces: rows of a power of two of threads each, so that a thread has one piece of
- * every few rows, whose places need no divisions. */
+/* How threads share rows of `parts` pieces: a power of two of threads for each row, so that a thread has the same
+ * piece of every STEP-th row, and its addresses need no divisions. */
 template <int parts, int threads> struct row_shares {
     enum {
         POWER = parts <= 1 ? 1 : parts <= 2 ? 2 : parts <= 4 ? 4 : parts <= 8 ? 8 : parts <= 16 ? 16 : parts <= 32 ? 32
@@ -1063,18 +1054,18 @@ __device__ __forceinline__ const element *values_of(const struct fpa_cuda_call &
     return (const element *)call.v + b * call.v_stride[0] + head * call.v_stride[2];
 }
 
-/* ---- sequences: which, where and how long they are, and where their states are; here alone ----
+/* ---- sequences and their parts ----
  *
- * Where lengths differ (call.cu_seqlens) all tokens are one batch; b, a sequence's place on the batch's axis, is then
- * its first token, and strides say so. What sequences are divided into is counted head by head: sequence `number` has
- * its parts of so many tokens from b / tokens + number on, and no other one has these. */
+ * In packed batches (call.cu_seqlens) all tokens are one batch entry; b, a sequence's place on the batch axis, is then
+ * its first token, and strides are set accordingly. Parts of `tokens` tokens (chunks, segments, blocks) are numbered
+ * for each head: sequence `number` has the numbers from b / tokens + number on, which no other sequence has. */
 
 struct sequence {
     i64 b;
     int number, length;
 };
 
-/* Whatever it says, it stays among `tokens`. */
+/* Offset i of cu_seqlens, limited to 0 .. tokens, whatever it is. */
 __device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u32 i, i64 tokens)
 {
     const i64 offset = call.cu_seqlens_bytes == 8 ? ((const long long *)call.cu_seqlens)[i]
@@ -1082,7 +1073,7 @@ __device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u3
     return (u32)(offset < 0 ? 0 : offset > tokens ? tokens : offset);
 }
 
-/* In the batch. */
+/* Offset i among the call's tokens. */
 __device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
 {
     return offset_among(call, i, call.length);
@@ -1103,11 +1094,11 @@ __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_cal
     return sequence_among(call, number, call.length, call.longest);
 }
 
-/* The sequence that has part number `at`, or the last one before that. */
+/* The sequence that has part number `at`; if none has it, the last sequence whose first part is before it. */
 __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u32 tokens, u32 at)
 {
     u32 first = 0, end = (u32)call.sequences;
-    if (tokens > call.length) /* each has one */
+    if (tokens > call.length) /* each sequence has one part */
         return at < end ? at : end - 1;
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
@@ -1119,15 +1110,15 @@ __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u
     return first;
 }
 
-/* A part of a head of a sequence. Where lengths differ it may be behind the end. */
+/* A part of a head of a sequence. In packed batches it may be after the end of the sequence. */
 struct part {
     struct sequence own;
     u32 head;
     int index;
 };
 
-/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each. Where lengths differ they
- * are of a head, and heads come one after the other for each: those of a sequence are walked and read at about the same
+/* Part number `index` of all: `parts` for each head of a sequence, of `tokens` tokens each. In packed batches heads
+ * come first, so that all heads of a sequence are processed, and read, at about the same
  * time. */
 __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
                                                i64 tokens)
@@ -1141,7 +1132,7 @@ __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call,
     return {own, index % heads, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
-/* And the first token's sums of gates, which are kept for whole blocks of 64. */
+/* The place of its first token among sums of log-gates, which are stored in whole blocks of 64. */
 __device__ __forceinline__ i64 gate_row_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
 {
     if (call.cu_seqlens)
@@ -1149,18 +1140,18 @@ __device__ __forceinline__ i64 gate_row_of(const struct fpa_cuda_call &call, i64
     return (number * call.heads + head) * call.gate_row;
 }
 
-/* Chunks and segments of a sequence. */
+/* Numbers of chunks and segments of a sequence. */
 __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, int length)
 {
     if (!call.cu_seqlens)
         return (int)call.chunks;
     if (length <= (int)call.whole)
         return length > 0;
-    const int all = length - (int)call.tail; /* but a last one that is the one's before */
+    const int all = length - (int)call.tail; /* a tail belongs to the chunk before it */
     return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
 
-/* The states before and behind a sequence: NULL where there is none. */
+/* The initial and the final state of a sequence; NULL: there is none. */
 __device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 number, i64 head)
 {
     if (call.state_in && call.state_in_index) {
@@ -1182,13 +1173,13 @@ __device__ __forceinline__ const float *log_gates_of(const struct fpa_cuda_call 
     return call.log_gate + b * call.gate_stride[0] + head * call.gate_stride[2];
 }
 
-/* Running sums of a head's log-gates, as gate_scan leaves them. */
+/* Running sums of a head's log-gates, from gate_scan. */
 __device__ __forceinline__ const float2 *gate_sums_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
 {
     return (const float2 *)call.gates + gate_row_of(call, b, number, head);
 }
 
-/* A head of keys, of sequences of one length: number bh of all batches. */
+/* A key head of a batch with equal lengths: number bh over all batch entries. */
 struct key_head {
     i64 bh, b, head;
 };
@@ -1198,20 +1189,20 @@ __device__ __forceinline__ struct key_head key_head_of(const struct fpa_cuda_cal
     return {bh, bh / (u32)call.heads, bh % (u32)call.heads};
 }
 
-/* A head of queries, likewise; and the head whose keys it reads. */
+/* A query head, likewise, and its key head. */
 struct query_head {
     i64 b, query_head, head;
 };
 
 /* ---- gates ---- */
 
-/* What the state at `early` keeps until `late`: sums of log-gates, in two parts each. */
+/* The decay from `early` to `late`, exp2 of the difference of two sums of log-gates, each in two parts. */
 __device__ __forceinline__ float gate_between(float2 late, float2 early)
 {
     return power_of_two((late.x - early.x) + (late.y - early.y));
 }
 
-/* A log-gate times log2(e). Below -1e6 nothing of the past is left; minus infinity would become a NaN in
+/* A log-gate times log2(e), at least -1e6, where the decay is zero anyway: minus infinity would give NaN in
  * differences. */
 __device__ __forceinline__ double gate_exponent(float log_gate)
 {
@@ -1229,15 +1220,15 @@ __device__ __forceinline__ double sum_up_to_lane(double sum)
     return sum;
 }
 
-/* A sum as fp32 has it, and what that leaves out. */
+/* A sum in two parts: rounded to fp32, and the remainder. */
 __device__ __forceinline__ float2 in_two_parts(double sum)
 {
     const float high = (float)sum;
     return {high, (float)(sum - (double)high)};
 }
 
-/* gates[b][h][t] = sum of the log-gates from the chunk's first token to t, times log2(e), as a high and
- * a low part: differences of two sums are then exact to fp32, whatever lies between. A block a chunk. */
+/* gates[b][h][t] = the sum of log-gates from the chunk's first token to t, times log2(e), as a high and a low part,
+ * so that differences of two sums are exact to fp32, however large the sums are. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_ROWS)
 extern "C" __global__ void __launch_bounds__(256)
 gated_linear_d32_gate_scan(const __grid_constant__ struct fpa_cuda_call call)
@@ -1275,7 +1266,7 @@ gated_linear_d32_gate_scan(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- features ---- */
 
-/* b[tile][2]: 16 rows of values or of a tile of the state, all columns. */
+/* b[tile][2] = operands of all columns, of 16 rows of values or of a tile of the state. */
 template <int tiles> __device__ __forceinline__ void load_columns(u32 (*b)[2], u32 address, int pitch)
 {
     const u32 from = address + matrix_row() * pitch;
@@ -1288,8 +1279,8 @@ template <int tiles> __device__ __forceinline__ void load_columns(u32 (*b)[2], u
 
 /* ---- products: c[16][8] += a[16][16] b[16][8] ----
  *
- * A lane 4g + t has of an operand a what it has of two sums c side by side: number i of sum s is of row g + i / 2 * 8
- * and column 8s + 2t + i % 2. */
+ * An operand a has the layout of two sums c side by side: lane 4g + t has, as number i of sum s,
+ * row g + i / 2 * 8, column 8s + 2t + i % 2. */
 
 struct left {
     u32 word[4];
@@ -1353,7 +1344,7 @@ template <typename numbers> __device__ __forceinline__ void right_of(right *b, c
     }
 }
 
-/* Rows of a unit's features that a lane compares with. */
+/* The rows of a unit's features with which a lane compares, two in a word. */
 struct chosen_rows {
     u32 pair[2];
 };
@@ -1366,15 +1357,15 @@ struct consecutive {
     }
 };
 
-/* ---- what is not finite ---- */
+/* ---- numbers that are not finite ---- */
 
-/* Zero; of a value that is not finite NaN. */
+/* 0 times the number: zero, or NaN for a number that is not finite. */
 __device__ __forceinline__ float zero_of(element a)
 {
     return to_float(a) * 0.0f;
 }
 
-/* noted + 0 a: not zero any more when one of the pair is not finite. */
+/* noted + 0 a: NaN, and so not zero, once one number of the pair is not finite. */
 __device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
 {
     u32 sum;
@@ -1382,7 +1373,7 @@ __device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
     return sum;
 }
 
-/* The pair, with zero for what is not finite: a carry shows where all bits of an exponent are ones. */
+/* The pair, with zero in place of numbers that are not finite: adding 1 to an exponent of all ones gives a carry. */
 __device__ __forceinline__ u32 finite_pair(u32 a)
 {
     const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
@@ -1391,22 +1382,22 @@ __device__ __forceinline__ u32 finite_pair(u32 a)
 
 /* ---- the causal edge ----
  *
- * What a product has for a pair that does not see each other is zero, but times NaN or an infinity it would be NaN. So
- * where the edge lies among others, their numbers are looked at. Where one is not finite, which is rare, products have
- * zero for it, and sums of own tokens that see it, or are seen by it, get NaN. */
+ * The factor of a pair whose query does not see its key is zero, but zero times NaN or an infinity would be NaN. So at
+ * the edge all operands of other tokens are checked. A number that is not finite, which is rare, is replaced by zero in
+ * the product, and the sums of those own tokens that do form a pair with its token are set to NaN. */
 
-/* Whether a query sees the key; own tokens are keys or queries. */
+/* Whether the two tokens form a pair, that is, the query sees the key. keys: the own token is the key. */
 template <bool keys> __device__ __forceinline__ bool are_pair(int own, int other, int limit)
 {
     return other < limit && (keys ? own <= other : other <= own);
 }
 
-/* ---- lines: a launch takes some of them, in which parts are counted ----
+/* ---- lines of work: a launch has some of them, each divided into parts ----
  *
- * A line is a head of a sequence. Where lengths differ it is a head, with the parts of all sequences one behind the
- * other; some are behind a sequence's end. */
+ * A line is a head of a sequence. In packed batches it is a head, with the parts of all sequences one after the other;
+ * some parts are after the end of their sequence and have no tokens. */
 
-/* Number `at` of the parts of line number `place` of the launch's. */
+/* Part number `at`, of `tokens` tokens, of line number `place` of the launch. */
 __device__ __forceinline__ struct part line_part(const struct fpa_cuda_call &call, const struct fpa_cuda_backward &back,
                                                  u32 place, u32 at, i64 tokens)
 {
@@ -1417,7 +1408,7 @@ __device__ __forceinline__ struct part line_part(const struct fpa_cuda_call &cal
     return {own, line, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
-/* A sequence may begin behind the first part's tokens. */
+/* Whether the part has tokens: numbers of parts overlap by one between packed sequences. */
 __device__ __forceinline__ bool is_there(const struct part &at, i64 tokens)
 {
     return at.index >= 0 && at.index * tokens < at.own.length;
@@ -1440,7 +1431,7 @@ __device__ __forceinline__ i64 numbers_of(const struct fpa_cuda_call &call, i64 
 
 /* ---- sides: queries with d_o' = [d_o / n, -(o.d_o) n'(den) / n], or keys with v' = [v, 1] ---- */
 
-/* What a (batch, head) has of a side. */
+/* A side of one batch entry and head. */
 struct side {
     const element *rows, *values;
     i64 row_stride, value_stride; /* from token to token */
@@ -1472,15 +1463,15 @@ __device__ __forceinline__ side keys_side(const struct fpa_cuda_call &call, i64 
     return a;
 }
 
-/* Values that have come, `columns` of them from `column` on, become those of the sums; other threads see them behind a
- * barrier. */
+/* Completes values in shared memory, `columns` of them from `column` on: the column of ones for keys; for queries
+ * d_o times 1 / n, and the gradient of the sum of scores. Other threads see the result after a barrier. */
 template <int tokens, int columns, int pitch, int threads = THREADS>
 __device__ __forceinline__ void finish_values(u32 values, const side &a, bool keys, int first, int limit, int column)
 {
     (void)values, (void)a, (void)keys, (void)first, (void)limit, (void)column;
 }
 
-/* gates[i]: sums of log-gates of tokens first.., of those before limit. */
+/* gates[i] = the sum of log-gates at token first + i, at most that of the last token before limit. */
 template <int tokens> __device__ __forceinline__ void fetch_gates(u32 gates, const float2 *sums, int first, int limit)
 {
     for (int i = threadIdx.x; i < tokens; i += SIDE_THREADS)
@@ -1491,7 +1482,7 @@ template <int tokens> __device__ __forceinline__ void fetch_gates(u32 gates, con
 
 typedef unsigned long long u64;
 
-/* What threads wrote to shared memory becomes visible to matrix instructions and bulk copies. */
+/* Makes the threads' writes to shared memory visible to wgmma and bulk copies (the async proxy). */
 __device__ __forceinline__ void fence_shared(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
@@ -1499,13 +1490,13 @@ __device__ __forceinline__ void fence_shared(void)
 
 /* ---- copies and threads of warpgroups ---- */
 
-/* All 128 threads of a warpgroup. */
+/* Synchronises the 128 threads of a warpgroup, by hardware barrier `name`. */
 __device__ __forceinline__ void warpgroup_sync(int name)
 {
     asm volatile("bar.sync %0, 128;" : : "r"(name) : "memory");
 }
 
-/* A slot of a ring, and how often the ring was gone round. */
+/* A stage of a ring, and the phase (parity) of its barriers: one thread's position in the ring. */
 struct turn {
     int slot;
     u32 phase;
@@ -1522,7 +1513,7 @@ template <int slots> __device__ __forceinline__ int slot_before(const struct tur
     return (at.slot > 0 ? at.slot : slots) - 1;
 }
 
-/* The word that another lane has. */
+/* The word of another lane. A result from a constant lane is uniform in the warp. */
 __device__ __forceinline__ u32 from_lane(u32 a, int lane)
 {
     u32 b;
@@ -1530,14 +1521,14 @@ __device__ __forceinline__ u32 from_lane(u32 a, int lane)
     return b;
 }
 
-/* Blocks of 8 x 8 numbers of 16 bits out of registers; lane l gives the address of row l % 8 of block l / 8. */
+/* stmatrix: stores blocks of 8 x 8 numbers of 16 bits; lane l gives the address of row l % 8 of block l / 8. */
 __device__ __forceinline__ void store_matrices(u32 address, const u32 *a)
 {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
                  : : "r"(address), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]) : "memory");
 }
 
-/* Registers of the calling warpgroup from here on. */
+/* Sets the number of registers of a thread of the calling warpgroup. */
 template <int count> __device__ __forceinline__ void registers_raise(void)
 {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(count));
@@ -1550,10 +1541,9 @@ template <int count> __device__ __forceinline__ void registers_lower(void)
 
 /* ---- matrix instructions of a warpgroup ----
  *
- * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16w.. of c and a, laid out as for the matrix instruction of a
- * warp: lane 4g + t rows g and g + 8, of every 8 columns 2t and 2t + 1. b, and a of the scores, lie in shared
- * memory: tiles of the state in blocks of 8 x 8 numbers, each 8 rows of 16 bytes one behind the other; queries, keys
- * and values in slabs. */
+ * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16 w to 16 w + 15 of c and a, laid out as for mma.sync: lane 4 g + t
+ * has rows g and g + 8, and of every 8 columns 2 t and 2 t + 1. b, and a of some products, are in shared memory: tiles
+ * of the state as blocks of 8 x 8 numbers, each 8 contiguous rows of 16 bytes; queries, keys and values in slabs. */
 
 __device__ __forceinline__ void multiply_begin(void)
 {
@@ -1570,7 +1560,7 @@ template <int pending> __device__ __forceinline__ void multiply_wait(void)
     asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(pending) : "memory");
 }
 
-/* Sums may be used again: the compiler sees no use of them move across this. */
+/* After a wait: the compiler may not move uses of these accumulators across this. */
 template <int count> __device__ __forceinline__ void make_opaque(float *c)
 {
 #pragma unroll
@@ -1578,8 +1568,8 @@ template <int count> __device__ __forceinline__ void make_opaque(float *c)
         asm volatile("" : "+f"(c[i]) : : "memory");
 }
 
-/* Sums in registers of their own: else the compiler takes what loaded them for a part of products under way, and
- * serialises those. */
+/* Copies accumulators, which were loaded from memory, to registers of their own: else ptxas takes the loads for a part
+ * of products in flight, and serialises these. */
 template <int count> __device__ __forceinline__ void take(float *c)
 {
 #pragma unroll
@@ -1589,14 +1579,14 @@ template <int count> __device__ __forceinline__ void take(float *c)
     }
 }
 
-/* Where an operand in blocks lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to
- * the next. Blocks may run along either. */
+/* Descriptor of an operand in blocks of 8 x 8. deep: bytes from the first 8 of the 16 numbers of the product's inner
+ * dimension to the others; wide: from 8 columns of b, or rows of a, to the next 8. */
 __device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
 {
     return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
 }
 
-/* Dots of 64 queries and 64 keys; 16 bytes of either along their rows. The first 16 rows set c, others add to it. */
+/* Dots of 64 queries and 64 keys, both in slabs, 16 rows at a time: begin_keys sets c, multiply_keys adds to it. */
 __device__ __forceinline__ void begin_keys(float *c, u64 a, u64 b)
 {
     asm volatile("{\n"
@@ -1637,21 +1627,23 @@ __device__ __forceinline__ void multiply_keys(float *c, u64 a, u64 b)
 
 /* ---- slabs ----
  *
- * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
- * matrix instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory
- * is read by whole lines. */
+ * A slab has a row of 128 bytes, 64 numbers, for each token. Piece c of 16 bytes of row r is stored at place c ^ (r %
+ * 8), the swizzle of wgmma and the copy engine: pieces of a row, and equal pieces of 8 rows, are in different banks. */
+
+/* Offset of a piece in a slab. */
 __device__ __forceinline__ u32 slab_place(int row, int place)
 {
     return row * 128 + ((place ^ (row & 7)) << 4);
 }
 
-/* Operand in slabs. next: bytes to the slab with the following 64 columns, when the matrix has more. */
+/* Descriptor of an operand in slabs. next: bytes to the slab with the following 64 columns, if the operand has more. */
 __device__ __forceinline__ u64 slab_operand(u32 address, u32 next)
 {
     return operand(address, next, 1024) | 1ull << 62;
 }
 
-/* Where 8 numbers of a vector come from and go to; behind count they are zeros. Asynchronous when aligned. */
+/* Copies 8 numbers of a vector to shared memory, with zeros from number `count` on. Asynchronous (cp.async) if aligned;
+ * then all 8 are copied, or, without any, zeros are written. */
 __device__ __forceinline__ void fetch_eight(u32 to, const element *from, int count, bool aligned)
 {
     if (aligned) {
@@ -1673,8 +1665,8 @@ enum {
     SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
 };
 
-/* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers; by so many threads; bytes: of a row. */
+/* Slabs at `to` = x[first + token][], with zeros from token `limit` on and from number `width` on; x need not be
+ * aligned. blocks: blocks of 8 numbers of a token; threads: that call; bytes: of a slab's row. */
 template <int blocks, int threads = THREADS, int bytes = 128>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
@@ -1687,14 +1679,15 @@ __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride
     }
 }
 
-/* x, of which the compiler knows nothing: addresses of all tokens, worked out ahead, would take registers from sums. */
+/* Returns x, opaque to the compiler, which would otherwise compute the addresses of all tokens in advance and keep them
+ * in registers. */
 __device__ __forceinline__ const element *unknown(const element *x)
 {
     asm volatile("" : "+l"(x));
     return x;
 }
 
-/* The same, asynchronous when aligned. */
+/* The same; asynchronous if rows are aligned to 16 bytes. */
 template <int blocks, int threads = THREADS>
 __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                              bool aligned)
@@ -1710,7 +1703,7 @@ __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 strid
     const int bytes = lane_block * 8 < width ? 16 : 0;
     const element *from = x + lane_token * stride + lane_block * 8;
     to += lane_block / 8 * SLAB;
-    const u32 place = to + slab_place(lane_token, lane_block % 8); /* tokens 8 further on lie 8 rows further on */
+    const u32 place = to + slab_place(lane_token, lane_block % 8); /* 8 tokens further, the swizzle is the same */
 #pragma unroll 2
     for (int i = 0; i < FUSED_PANEL; i += TOKENS) {
         const int token = lane_token + i;
@@ -1724,23 +1717,25 @@ __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 strid
 
 /* ---- queries, and keys: a block takes a chunk of a head ----
  *
- * Features are coordinates. With P_ij what is left of key j at query i times d_o'_i.v'_j,
+ * Features are coordinates. With P_ij = the decay from key j to query i times d_o'_i.v'_j,
  *   d_q = scale (d_o' S + sum over keys P k), d_k = R v' + scale sum over queries P q, d_v = R' k + scale sum (k.q) d_o
  *   / n.
- * A warp has 16 of the block's tokens, as sums in registers. */
+ * A warp has sums of 16 of the block's tokens in registers. */
 
 enum {
-    STEPS = D_IN / 16,     /* of a product over coordinates, */
-    VALUE_STEPS = DV / 16 /* and over values */
+    STEPS = D_IN / 16,     /* of 16 coordinates in a product */
+    VALUE_STEPS = DV / 16 /* of 16 values in a product */
 };
 
-/* A block's own tokens in shared memory, or a panel of others. gates: sums of log-gates. */
+/* A block's own tokens in shared memory, or a panel of
+ * others. gates: sums of log-gates.
+ * first: number of the first token; limit: end of the chunk. */
 struct tokens {
     u32 rows, values, gates, outputs;
     int first, limit;
 };
 
-/* What a lane knows of its warp's tokens, rows g and g + 8. */
+/* The warp's 16 tokens: addresses in shared memory, and what a lane has of tokens g and g + 8. */
 struct own_lane {
     u32 rows, values; /* of the warp */
     int first;
@@ -1769,8 +1764,8 @@ template <int tiles> __device__ __forceinline__ void scale_row(float (*c)[4], in
         c[n][2 * row] *= factor, c[n][2 * row + 1] *= factor;
 }
 
-/* Sums of products with a copy -> what the warp's tokens get of it, of `tiles` times 8 features. edge: the sum of gates
- * where the copy is. */
+/* Turns sums of products with a copy of the state into gradients of the warp's tokens, for `tiles` times 8
+ * features. edge: the sum of log-gates at the copy. */
 template <bool keys, int tiles>
 __device__ __forceinline__ void finish_rows(float (*rows)[4], const own_lane &own, float2 edge)
 {
@@ -1782,7 +1777,7 @@ __device__ __forceinline__ void finish_rows(float (*rows)[4], const own_lane &ow
     }
 }
 
-/* The same of keys' values. */
+/* The same for gradients of keys' values. */
 template <int tiles> __device__ __forceinline__ void finish_values(float (*values)[4], const own_lane &own, float2 edge)
 {
 #pragma unroll
@@ -1794,13 +1789,14 @@ template <int tiles> __device__ __forceinline__ void finish_values(float (*value
 
 /* ---- results ---- */
 
-/* Where 8 numbers from column 8 n on of row r of the warp's lie. */
+/* Address of 8 numbers, from column 8 n on, of row r of the warp's tokens. */
 __device__ __forceinline__ u32 own_place(u32 rows, int r, int n)
 {
     return rows + n / 8 * SLAB + slab_place(r, n % 8);
 }
 
-/* What queries read, or keys give, in all: their rows times these' gradients. */
+/* to[token] = the token's row times the gradient of that row: the sum over all pairs of score times gradient, of
+ * which gradients of log-gates are differences. */
 template <int tiles> __device__ __forceinline__ void store_totals(const float (*c)[4], u32 rows, double *to, int count)
 {
     const int token = own_warp() * 16 + lane_row();
@@ -1819,7 +1815,8 @@ template <int tiles> __device__ __forceinline__ void store_totals(const float (*
     }
 }
 
-/* factor times sums of the warp's tokens -> to, by way of the rows that the warp alone has read. */
+/* Stores factor times the sums of the warp's tokens to `to`, through the shared memory of its own rows, which no
+ * other warp reads. */
 template <int steps>
 __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, element *to, i64 stride, int count,
                                              float factor, bool aligned)
@@ -1860,45 +1857,47 @@ __device__ __forceinline__ void store_tokens(const float (*c)[4], u32 rows, elem
     }
 }
 
-/* ---- walks: a block takes a chunk of a head, PANEL tokens after the other ----
+/* ---- walks: a block processes a chunk of a head, PANEL tokens after the other ----
  *
- * The state is sums in registers, of which a warpgroup has up to 64 features, and a copy of 16 bits that products read;
- * so pairs are those of a panel. Queries are walked forth, keys back:
+ * The state is fp32 sums in registers, of up to 64 features a warpgroup, and a 16-bit copy in shared memory, which
+ * products read. So only the tokens of one panel form pairs. Walks over queries go from the first token to the last
+ * one, walks over keys back:
  *
- *   queries   d_q = d_o' S' + P k, of each warpgroup's features;                        then S += k v'
- *   keys      d_k = v' R' + P' q by one warpgroup, d_v = k R + (k.q) d_o by the other;  then R += q d_o'
+ *     queries   d_q = d_o' S' + P k, of each warpgroup's features;                        then S += k v'
+ *     keys      d_k = v' R' + P' q by one warpgroup, d_v = k R + (k.q) d_o by the other;  then R += q d_o'
  *
- * Rows of tokens are slabs, and so is the copy, whose rows are features. Each of them is an operand along its rows, for
- * dots, and down its columns, for sums over tokens or features. The next panel is fetched while one is multiplied. */
+ * Rows of tokens are stored in slabs, and so is the copy, whose rows are features. wgmma reads each slab along its
+ * rows, for dots, and transposed, for sums over tokens or features. While one panel is multiplied, the next one is
+ * fetched. */
 
 enum {
     ROW_SLABS = (D_IN + 63) / 64,
     VALUE_SLABS = (DV + 63) / 64,
-    TILE = D_IN,                   /* features whose sums a warpgroup has, */
-    STATE_TILES = DV / 8,        /* and of how many columns, by 8 */
+    TILE = D_IN,                   /* features of the state in a warpgroup's registers */
+    STATE_TILES = DV / 8,        /* blocks of 8 columns of the state */
     GROUP_THREADS = 128,
     QUERY_THREADS = 128,
     KEY_THREADS = 256,
-    PART = 128,                  /* tokens of which gates' gradients are sums */
+    PART = 128,                  /* tokens over which gradients of log-gates are summed */
     COPY_SLAB = ROW_SLABS * SLAB, /* bytes of 64 columns of a copy */
     SIDE = (ROW_SLABS + VALUE_SLABS) * SLAB,
-    STAGE = 2 * SIDE,            /* keys and values, queries and gradients of outputs, of a panel */
+    STAGE = 2 * SIDE,            /* keys, values, queries and gradients of outputs of a panel */
     COPY = 65536,
     NUMBERS = 73728,
     COLUMN = 76576,             /* the copy's last column, in fp32 */
-    BOUNDS = 76832,             /* a word of each warpgroup, and bounds of columns behind it, */
+    BOUNDS = 76832,             /* of each warpgroup a word, then a bound of each column (backward_groups_edge.cu.in) */
     BOUNDS_SIZE = 16 + 4 * 128,
-    TOTALS = 77888,             /* what each warp's part of a boundary's states comes to */
-    /* beside tokens of a panel */
-    GATES = 0,                   /* sums of log-gates, */
-    OUTPUTS = 512,               /* what outputs are divided by, */
-    LASTS = 1024,                /* the last number of d_o', */
-    SHARES = 1280,              /* what rows are multiplied by that the state gets; */
-    FADE = 1408,                 /* what the panel leaves of the state, */
-    REACH = 1416,                /* and the sum of gates where its copy is */
+    TOTALS = 77888,             /* of each warp its part of <S, R> at a boundary */
+    /* numbers of a panel's tokens, at NUMBERS */
+    GATES = 0,                   /* sums of log-gates */
+    OUTPUTS = 512,               /* 1 / n and the last number of d_o' */
+    LASTS = 1024,                /* the last number of d_o', over 1 / n */
+    SHARES = 1280,              /* factors of the rows that are added to the state */
+    FADE = 1408,                 /* decay of the state over the panel */
+    REACH = 1416,                /* sum of log-gates at the token of the copy */
     NUMBERS_SIZE = 1424,
-    /* of a state between parts, as lanes have it */
-    PIECES = DV / 16, /* of 16 bytes a thread */
+    /* a state at a part's end, in the layout of registers */
+    PIECES = DV / 16, /* pieces of 16 bytes of each thread */
     BOUNDARY = ROW_SLABS * (PIECES * GROUP_THREADS * 16)
 };
 
@@ -1992,7 +1991,7 @@ __device__ __forceinline__ void add_other_values(float *c, const u32 *a, u64 b)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
-/* An operand of rows of numbers, or of columns; slab: bytes of 64 columns. */
+/* Operands read along rows, and transposed; slab: bytes of 64 columns. */
 __device__ __forceinline__ u64 rows_across(u32 slabs)
 {
     return slab_operand(slabs, 16);
@@ -2003,13 +2002,13 @@ __device__ __forceinline__ u64 rows_down(u32 slabs, u32 slab = SLAB)
     return slab_operand(slabs, slab);
 }
 
-/* The same so many bytes further on. */
+/* The operand `bytes` bytes after another one. */
 __device__ __forceinline__ u64 operand_after(u64 a, u32 bytes)
 {
     return a >> 32 << 32 | ((u32)a + (bytes >> 4));
 }
 
-/* Step e of 16 numbers along rows, and of 16 rows. */
+/* The operands of step e: 16 numbers along rows, or 16 rows of a transposed operand. */
 __device__ __forceinline__ u64 step_across(u64 a, int e, u32 slab = SLAB)
 {
     return operand_after(a, e / 4 * slab + e % 4 * 32);
@@ -2020,32 +2019,32 @@ __device__ __forceinline__ u64 step_down(u64 a, int e)
     return operand_after(a, e * 2048);
 }
 
-/* ---- where a walk is ---- */
+/* ---- the position of a walk ---- */
 
-/* A panel of a walk, once for every query head that shares the state. */
+/* A step: one panel, and one of the query heads that share the state (the member). */
 struct step {
-    int panel, member, first; /* in the walk's order; the first token */
-    u32 keys, queries, numbers; /* where it lies */
+    int panel, member, first; /* panel: in the walk's order; first: its first token */
+    u32 keys, queries, numbers; /* addresses in shared memory */
 };
 
-/* A chunk of a head. */
+/* The chunk of a head that a block walks. */
 template <bool keys> struct chunk_walk {
     const struct fpa_cuda_call &call;
     const struct fpa_cuda_backward &back;
-    int b, head, query_head; /* of query heads the first one */
+    int b, head, query_head; /* query_head: the first one */
     int begin, end, panels, members;
-    bool given; /* a state that the walk begins with */
-    u32 part;   /* number of the first of its parts */
+    bool given; /* whether the walk begins with a state other than zero */
+    u32 part;   /* number of the first part of the head's sequence */
     u32 shared;
     const float2 *sums;
-    bool stores; /* states between parts */
+    bool stores; /* whether it stores states at the ends of parts, or reads them */
 
     __device__ __forceinline__ step first_step(void) const
     {
         return {0, 0, begin + (keys ? (panels - 1) * PANEL : 0), shared, shared + SIDE, shared + NUMBERS};
     }
 
-    /* The next one lies in the other place of each. */
+    /* The next step; what it fetches goes to the other one of two buffers. */
     __device__ __forceinline__ step after(const step &at) const
     {
         const bool goes_on = at.member + 1 == members;
@@ -2082,21 +2081,21 @@ template <bool keys> struct chunk_walk {
         return limit % PART == 0 && (limit / PART & ((1u << back.part_shift) - 1)) == 0;
     }
 
-    /* Where a state at a part's end is. */
+    /* The address of the state at a part's end. */
     __device__ __forceinline__ char *boundary_of(const step &at) const
     {
         return (char *)back.boundaries + (i64)part_of(at) * BOUNDARY;
     }
 
-    /* Where a panel ends. */
+    /* The end of a panel. */
     __device__ __forceinline__ int limit_of(const step &at) const
     {
         return at.first + PANEL < end ? at.first + PANEL : end;
     }
 };
 
-/* Chunk number `item` of a launch's, or of one of the query heads, and the copy of the state that it begins with, if
- * one is given. */
+/* Finds chunk number `item` of the launch (over heads, or query heads in walks over queries), and the copy of the
+ * state with which its walk begins. False: the sequence has no such chunk. */
 template <bool keys>
 __device__ __forceinline__ bool find_chunk(chunk_walk<keys> &w, const copy_element *&copy, u32 item)
 {
@@ -2125,17 +2124,17 @@ __device__ __forceinline__ bool find_chunk(chunk_walk<keys> &w, const copy_eleme
     return true;
 }
 
-/* ---- on the way into shared memory ---- */
+/* ---- copies to shared memory ---- */
 
-/* The same number, of which the compiler knows nothing: addresses that it would work out before the walk take registers
- * from sums. */
+/* Returns a, opaque to the compiler: addresses that it would compute before the walk would take registers from the
+ * sums. */
 __device__ __forceinline__ int unknown(int a)
 {
     asm volatile("" : "+r"(a));
     return a;
 }
 
-/* A step's tokens; zeros behind the last one. */
+/* Fetches a step's tokens; zeros after the chunk's end. */
 template <bool keys> __device__ __forceinline__ void fetch_step(const chunk_walk<keys> &w, const step &at)
 {
     enum { BY = keys ? KEY_THREADS : QUERY_THREADS };
@@ -2147,14 +2146,15 @@ template <bool keys> __device__ __forceinline__ void fetch_step(const chunk_walk
         fetch_pieces<D_IN / 8, BY>(k.rows, own.rows, own.row_stride, k.first, k.limit, D_IN, own.rows_aligned);
         fetch_pieces<DV / 8, BY>(k.values, own.values, own.value_stride, k.first, k.limit, DV, own.values_aligned);
     }
-    if (keys || true) /* queries' rows: what they read in all is asked for */
+    if (keys || true) /* in walks over queries, rows are only needed for d_q . q */
         fetch_pieces<D_IN / 8, BY>(q.rows, queries.rows, queries.row_stride, q.first, q.limit, D_IN,
                                    queries.rows_aligned);
     fetch_pieces<DV / 8, BY>(q.values, queries.values, queries.value_stride, q.first, q.limit, DV,
                              queries.values_aligned);
 }
 
-/* Columns behind the last one of rows in places for sides, which products of 64 of them take in. */
+/* Zeros in the columns after D_IN of the last slab of rows, which products of 64 columns read; once, since copies do
+ * not overwrite them. */
 __device__ __forceinline__ void clear_columns(u32 shared, int places)
 {
     enum { FIRST = D_IN % 64 / 8, MORE = 8 - FIRST };
@@ -2163,7 +2163,7 @@ __device__ __forceinline__ void clear_columns(u32 shared, int places)
                   + slab_place(i / MORE % PANEL, FIRST + i % MORE), uint4{0, 0, 0, 0});
 }
 
-/* What a panel's tokens have beside them; by as many threads. */
+/* Writes the numbers of a panel's tokens; PANEL threads, one a token. */
 template <bool keys> __device__ __forceinline__ void put_numbers(const chunk_walk<keys> &w, const step &at)
 {
     const int i = threadIdx.x % GROUP_THREADS, limit = w.limit_of(at);
@@ -2181,7 +2181,8 @@ template <bool keys> __device__ __forceinline__ void put_numbers(const chunk_wal
     put_element(at.numbers + SHARES + i * ELEMENT, from_float(there ? factor : 0.0f));
 }
 
-/* What came by copy_async is there, and so is the copy of the state; nobody reads any more what is overwritten next. */
+/* Waits until copies of the step have arrived and the copy of the state has been written, and until all have read
+ * what is overwritten next. */
 __device__ __forceinline__ void await_step(void)
 {
     copy_wait<0>();
@@ -2196,7 +2197,7 @@ __device__ __forceinline__ int state_row(int number, int i)
     return number * 64 + own_warp() * 16 + i * 8 + lane_row();
 }
 
-/* A copy -> sums. */
+/* Loads the state before a chunk. */
 __device__ __forceinline__ void load_state(int number, float (*c)[4], const copy_element *s)
 {
 #pragma unroll
@@ -2212,7 +2213,7 @@ __device__ __forceinline__ void load_state(int number, float (*c)[4], const copy
     }
 }
 
-/* Sums -> the copy that products read. */
+/* Writes the 16-bit copy that products read. */
 __device__ __forceinline__ void store_state(int number, const float (*c)[4], u32 shared)
 {
     const int row = number * 64 + own_warp() * 16 + (threadIdx.x & 15);
@@ -2224,7 +2225,7 @@ __device__ __forceinline__ void store_state(int number, const float (*c)[4], u32
     }
 }
 
-/* Rows of a panel's tokens times what each is multiplied by, as an operand: a[e] of features and of 16 tokens. */
+/* a[e] = rows of tokens 16e .. 16e + 15 times their factors, transposed: an operand of the warp's 16 features. */
 __device__ __forceinline__ void load_features(u32 (*a)[4], u32 slab, u32 numbers)
 {
     const u32 from = slab + slab_place((threadIdx.x & 7) + matrix_half() * 8, own_warp() * 2 + (threadIdx.x >> 3 & 1));
@@ -2251,7 +2252,7 @@ __device__ __forceinline__ void store_boundary(int number, const float (*c)[4], 
                                          copy_pair(c[2 * j + 1][2], c[2 * j + 1][3])};
 }
 
-/* A warp's part of the product of both states at a boundary -> shared memory. */
+/* A warp's part of <S, R> at a boundary -> shared memory. */
 __device__ __forceinline__ void put_product(int number, u32 shared, const float (*c)[4], const char *from)
 {
     const uint4 *piece = (const uint4 *)from + number * PIECES * GROUP_THREADS + threadIdx.x % GROUP_THREADS;
@@ -2273,7 +2274,7 @@ __device__ __forceinline__ void put_product(int number, u32 shared, const float 
         put_floats(shared + TOTALS + (threadIdx.x >> 5) * 8, in_two_parts(total));
 }
 
-/* The whole product, by one thread. */
+/* <S, R>, summed over warps by one thread; 0 if there is no R yet. */
 __device__ __forceinline__ void store_product(u32 shared, double *to, bool there)
 {
     double total = 0;
@@ -2284,9 +2285,10 @@ __device__ __forceinline__ void store_product(u32 shared, double *to, bool there
     *to = total;
 }
 
-/* ---- the causal edge, which lies in every panel ---- */
+/* ---- the causal edge: every panel has pairs that are masked ---- */
 
-/* A warpgroup's pieces of slabs, by blocks of 8 columns: not zero where something is not finite. */
+/* Checks the first 8 * blocks columns of a panel's slabs, by a warpgroup: not zero if the thread has seen a number
+ * that is not finite. */
 template <int blocks> __device__ __forceinline__ u32 note_slabs(u32 slabs)
 {
     u32 noted = 0;
@@ -2308,8 +2310,8 @@ template <int blocks> __device__ __forceinline__ void make_slabs_finite(u32 slab
     }
 }
 
-/* bounds[column]: of others whose number there is not finite the last one, of keys' sums, or the first; none: one that
- * is no pair's. */
+/* bounds[column]: of the others with a number in that column that is not finite, the last token (walks over keys) or
+ * the first one (queries); if there is none, a token that forms no pair with any. */
 template <bool keys, int columns>
 __device__ __forceinline__ void find_bounds(u32 bounds, u32 slabs, const tokens &others)
 {
@@ -2328,7 +2330,7 @@ __device__ __forceinline__ void find_bounds(u32 bounds, u32 slabs, const tokens 
     }
 }
 
-/* Sums of own tokens get NaN where they see, or are seen by, an other whose number is not finite. */
+/* NaN for each sum of an own token that forms a pair with such a token, in the same column. */
 template <bool keys, int tiles>
 __device__ __forceinline__ void spoil_sums(float (*c)[4], u32 bounds, const own_lane &own, const tokens &others)
 {
@@ -2342,8 +2344,8 @@ __device__ __forceinline__ void spoil_sums(float (*c)[4], u32 bounds, const own_
     }
 }
 
-/* Slabs of others with something that is not finite: sums get it where they see it, and zero goes in its place. Only
- * the warpgroup reads these slabs any more. */
+/* Handles slabs of others in which some number is not finite: sums that see it become NaN, and zeros replace it
+ * before the product. Only this warpgroup still reads these slabs. */
 template <bool keys, int tiles>
 __device__ __forceinline__ void finish_edge(int number, float (*c)[4], u32 bounds, u32 slabs, const own_lane &own,
                                             const tokens &others)
@@ -2356,9 +2358,9 @@ __device__ __forceinline__ void finish_edge(int number, float (*c)[4], u32 bound
     warpgroup_sync(1 + number);
 }
 
-/* ---- what a warpgroup does ---- */
+/* ---- the steps of a warpgroup ---- */
 
-/* Dots -> what pairs have, as operands. */
+/* Pairs' numbers, as a product has them -> operands of the next product. */
 __device__ __forceinline__ void form_pairs(u32 (*p)[4], const float (*c)[4])
 {
 #pragma unroll
@@ -2368,7 +2370,8 @@ __device__ __forceinline__ void form_pairs(u32 (*p)[4], const float (*c)[4])
             p[k][i] = pair_of(c[2 * k + i / 2][2 * (i & 1)], c[2 * k + i / 2][2 * (i & 1) + 1]);
 }
 
-/* A panel's dots -> what pairs have: of gradients at outputs and values, or scores. */
+/* A panel's dots -> the numbers of pairs: scores q.k (scores), or gradients of dot products, d_o'.v'; times the decay
+ * between the two tokens. 0 for pairs in the wrong order. */
 template <bool keys>
 __device__ __forceinline__ void finish_panel(float (*d)[4], const own_lane &own, const tokens &others, bool scores)
 {
@@ -2389,7 +2392,7 @@ __device__ __forceinline__ void finish_panel(float (*d)[4], const own_lane &own,
         }
 }
 
-/* What the copy has given -> what own tokens get of it. */
+/* Finishes products with the copy of the state: decays and scales them. */
 template <bool keys, int tiles>
 __device__ __forceinline__ void finish_copied(const chunk_walk<keys> &w, int number, bool of_values, float (*sums)[4],
                                               const own_lane &own, const step &at)
@@ -2402,7 +2405,7 @@ __device__ __forceinline__ void finish_copied(const chunk_walk<keys> &w, int num
         finish_values<tiles>(sums, own, reach);
 }
 
-/* Sums of a panel's tokens in shared memory -> where a gradient lies. */
+/* Stores a panel's rows of a gradient by way of shared memory, if that gradient is wanted. */
 template <int steps>
 __device__ __forceinline__ void leave_rows(const float (*sums)[4], u32 rows, void *d, const long long *stride,
                                            i64 first, int count, float factor, int width)
@@ -2411,8 +2414,8 @@ __device__ __forceinline__ void leave_rows(const float (*sums)[4], u32 rows, voi
         store_tokens<steps>(sums, rows, (element *)d + first, stride[1], count, factor, is_aligned(d, stride, width));
 }
 
-/* Stores a panel's sums. They are put together in the room of the panel's queries and gradients of outputs, which
- * have been read by then. */
+/* Stores a panel's sums. Their rows are assembled in the buffer of the panel's queries and gradients of outputs,
+ * which have been read by then. */
 template <bool keys, int tiles>
 __device__ __forceinline__ void leave_panel(const chunk_walk<keys> &w, int number, bool of_values,
                                             const float (*sums)[4], const step &at, const own_lane &lane)
@@ -2439,7 +2442,7 @@ __device__ __forceinline__ void leave_panel(const chunk_walk<keys> &w, int numbe
     }
 }
 
-/* Dots of the panel's tokens, of so many steps; on their way. */
+/* d = dots of the panel's tokens, `depth` steps of 16 numbers; returns with the products in flight. */
 template <int depth> __device__ __forceinline__ void begin_dots(float (*d)[4], u64 left, u64 right)
 {
     multiply_begin();
@@ -2450,7 +2453,7 @@ template <int depth> __device__ __forceinline__ void begin_dots(float (*d)[4], u
     multiply_commit();
 }
 
-/* What own tokens get of the copy of the state; on its way. */
+/* sums = own tokens' rows times the copy of the state; returns with the products in flight. */
 template <bool keys>
 __device__ __forceinline__ void begin_copied(float (*sums)[4], bool of_values, u64 left, u64 copied)
 {
@@ -2473,8 +2476,8 @@ __device__ __forceinline__ void begin_copied(float (*sums)[4], bool of_values, u
     }
 }
 
-/* What the state gets of the others, on its way. fades: it is multiplied by what the panel leaves of it, once for all
- * query heads that share it. */
+/* state += features' of the others times their values; returns with the products in flight. fades: the state decays
+ * over the panel first, once for all query heads that share it. */
 template <bool keys>
 __device__ __forceinline__ void begin_state(float (*state)[4], u32 (*features)[4], u32 slab, u32 values, u32 numbers,
                                             bool fades)
@@ -2494,7 +2497,7 @@ __device__ __forceinline__ void begin_state(float (*state)[4], u32 (*features)[4
     multiply_commit();
 }
 
-/* Sums += what pairs have times the others; on their way. */
+/* sums += pairs times rows or values of the others; returns with the products in flight. */
 template <bool keys, int tiles>
 __device__ __forceinline__ void begin_sums(float (*sums)[4], bool of_values, const u32 (*pairs)[4], u64 others)
 {
@@ -2511,9 +2514,9 @@ __device__ __forceinline__ void begin_sums(float (*sums)[4], bool of_values, con
     multiply_commit();
 }
 
-/* Warpgroup `number` of the block: of keys the first one has d_k, the second one d_v. tiles: of sums, depth: steps of
- * dots. Both warpgroups of queries run the same instructions, which are fetched once; those of keys need not be told
- * apart when the kernel runs. */
+/* The loop of warpgroup `number` over a chunk's panels. In walks over keys, warpgroup 0 computes d_k, warpgroup 1 d_v
+ * (of_values). tiles: blocks of 8 columns of its sums; depth: steps of its dots. Both warpgroups of queries run the
+ * same code, so its instructions are fetched once; for keys, of_values is known at compile time. */
 template <bool keys, int tiles, int depth>
 __device__ __forceinline__ void take_panels(const chunk_walk<keys> &w, const copy_element *begin, int number,
                                             bool of_values)
@@ -2534,7 +2537,7 @@ __device__ __forceinline__ void take_panels(const chunk_walk<keys> &w, const cop
         next = w.after(at);
         const u32 turn = (u32)(at.panel * w.members + at.member) + 1;
         const bool more = w.is_there(next), begins = at.member == 0, ends = at.member + 1 == w.members;
-        /* the state gets the others */
+        /* others enter the state */
         const tokens own = w.tokens_of(at, keys ? at.keys : at.queries);
         const tokens others = w.tokens_of(at, keys ? at.queries : at.keys);
         const u32 summed = of_values ? others.values : others.rows + (keys ? 0 : number * SLAB);
@@ -2544,12 +2547,12 @@ __device__ __forceinline__ void take_panels(const chunk_walk<keys> &w, const cop
         if (more)
             fetch_step(w, next);
         copy_commit();
-        /* states at this panel's end, which is a part's */
+        /* at the end of a part, walks over queries store S, and walks over keys compute <S, R> */
         const bool at_boundary = w.stores && (w.ends_part(at) || w.limit_of(at) == w.end);
         if (keys && has_state && at_boundary && begins)
             put_product(number, w.shared, state, w.boundary_of(at));
 
-        /* dots, what the copy gives, what the state gets */
+        /* dots, products with the copy, update of the state */
         const u64 left = rows_across(of_values ? own.rows : own.values);
         begin_dots<depth>(d, left, rows_across(of_values ? others.rows : others.values));
         if (begins)
@@ -2558,7 +2561,7 @@ __device__ __forceinline__ void take_panels(const chunk_walk<keys> &w, const cop
         if (has_state)
             begin_state<keys>(state, features, others.rows + number * SLAB, others.values, at.numbers, begins);
 
-        /* pairs; sums may go on where the copy's part is finished */
+        /* pairs are added to the same sums once products with the copy have been finished */
         if (note_slabs<tiles>(summed))
             put_word(edge, turn);
         const own_lane lane = lane_of(own);
@@ -2576,12 +2579,12 @@ __device__ __forceinline__ void take_panels(const chunk_walk<keys> &w, const cop
             make_opaque<4 * STATE_TILES>(&state[0][0]);
         if (begins)
             finish_copied<keys, tiles>(w, number, of_values, sums, lane, at);
-        __syncthreads(); /* the copy and what only dots and states want are read */
+        __syncthreads(); /* all have read the copy, and what only dots and updates of the state read */
         if (from_lane(get_word(edge), 0) == turn)
             finish_edge<keys, tiles>(number, sums, edge + 16, summed, lane, others);
         begin_sums<keys, tiles>(sums, of_values, pairs, rows_down(summed));
 
-        /* meanwhile what the next panel needs; then all leaves */
+        /* while these products run, prepare the next panel; then store the sums */
         if (more && number + 1 == (keys ? KEY_THREADS : QUERY_THREADS) / GROUP_THREADS
             && threadIdx.x % GROUP_THREADS < PANEL)
             put_numbers(w, next);
@@ -2594,7 +2597,7 @@ __device__ __forceinline__ void take_panels(const chunk_walk<keys> &w, const cop
         multiply_wait<0>();
         make_opaque<4 * tiles>(&sums[0][0]);
         if (ends) {
-            warpgroup_sync(1 + number); /* no product reads what is overwritten */
+            warpgroup_sync(1 + number); /* before rows are overwritten that this warpgroup's products read */
             leave_panel<keys, tiles>(w, number, of_values, sums, at, lane);
         }
     }
@@ -2642,18 +2645,18 @@ gated_linear_d32_backward_keys(const __grid_constant__ struct fpa_cuda_call call
 
 /* ---- states between chunks ----
  *
- * Forth: S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j'. Back: the same of phi(q) and d_o', from the last chunk on.
- * Each warp owns WARP_UNITS units of features, and a block's columns of values. Where sequences are few, each is walked
- * in segments at once, all but the first from nothing; NAME_backward_segments then adds to their copies what came
- * before them. */
+ * Forward: S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j'. Reversed: the same of phi(q) and d_o', from the last chunk
+ * on. Each warp has the sums of WARP_UNITS units of features and of its block's columns of values. If sequences are
+ * few, blocks process segments of each at the same time, from zero but for the first; NAME_backward_segments then adds
+ * the totals of earlier segments to their copies. */
 
-/* Feature of a lane's sums c[u][n][2i], c[u][n][2i+1]; behind the last one is none. */
+/* The feature of a lane's sums c[u][n][2i] and c[u][n][2i + 1]; from number FEATURES on there is none. */
 __device__ __forceinline__ int feature_of(int unit, int i)
 {
     return unit * 16 + lane_row() + i * 8;
 }
 
-/* Calls use(number, feature, column) for each sum of a lane that a given state has, too. */
+/* Calls use(sum, feature, column) for each of the lane's sums that a state as given has. */
 template <typename action>
 __device__ __forceinline__ void each_sum(float (*c)[ALL_TILES][4], int unit, int block, const action &use)
 {
@@ -2670,13 +2673,13 @@ __device__ __forceinline__ void each_sum(float (*c)[ALL_TILES][4], int unit, int
             }
 }
 
-/* Where a state as it is given has a number: S[feature][value]. */
+/* The place of a number in a state as given: S[feature][value]. */
 __device__ __forceinline__ i64 state_place(int feature, int column)
 {
     return (i64)feature * DV + column;
 }
 
-/* Sums -> the copy that queries or keys read: [FEATURES16][COLUMNS]. */
+/* Stores the sums as the copy that queries or keys read: [FEATURES16][COLUMNS]. */
 __device__ __forceinline__ void store_copy(const float (*c)[ALL_TILES][4], copy_element *s, int unit, int block)
 {
 #pragma unroll
@@ -2690,7 +2693,7 @@ __device__ __forceinline__ void store_copy(const float (*c)[ALL_TILES][4], copy_
         }
 }
 
-/* What a segment adds up to. */
+/* Stores the sums as a segment's total. */
 __device__ __forceinline__ void store_total(const float (*c)[ALL_TILES][4], float *total, int unit, int block)
 {
 #pragma unroll
@@ -2704,7 +2707,8 @@ __device__ __forceinline__ void store_total(const float (*c)[ALL_TILES][4], floa
         }
 }
 
-/* Where a walk is: a panel of a chunk, of one of the query heads that share a state. */
+/* The present panel: tokens first .. first + WALK_PANEL - 1 of a chunk, of one of the query heads that share a
+ * state. */
 struct walk {
     int chunk, member, first, end, length;
 };
@@ -2715,7 +2719,8 @@ __device__ __forceinline__ void begin_chunk(walk &at, const struct fpa_cuda_call
     at.end = at.first + (int)call.chunk < at.length ? at.first + (int)call.chunk : at.length;
 }
 
-/* The next panel; members: heads of a side that share the state. */
+/* Goes on to the next panel. members: heads of the side that share the state; step: 1, or -1 in reverse order of
+ * chunks. */
 __device__ __forceinline__ void go_on(walk &at, const struct fpa_cuda_call &call, int members, int step)
 {
     at.first += WALK_PANEL;
@@ -2728,16 +2733,16 @@ __device__ __forceinline__ void go_on(walk &at, const struct fpa_cuda_call &call
     begin_chunk(at, call);
 }
 
-/* ---- states between chunks: each warpgroup has the features of a slab, each of its warps 16 of them ---- */
+/* ---- states between chunks: a warpgroup has the 64 features of a slab, a warp 16 of them ---- */
 
 enum {
     STATE_THREADS = QUERY_THREADS,
-    STATE_PLACES = 3 /* for panels, of one side each */
+    STATE_PLACES = 3 /* buffers in shared memory, a panel of one side each */
 };
 
-/* What lane l knows of tokens 2l and 2l + 1 of a panel, while the one before is added up. */
+/* Sums of log-gates of tokens 2l and 2l + 1 of a panel, in lane l; loaded while the panel before is multiplied. */
 struct lane_tokens {
-    float2 gate[2], final; /* sums of log-gates; at the chunk's end */
+    float2 gate[2], final; /* sums of log-gates; their sum at the chunk's end */
 };
 
 __device__ __forceinline__ lane_tokens load_lane_tokens(const walk &at, const float2 *sums)
@@ -2753,8 +2758,8 @@ __device__ __forceinline__ lane_tokens load_lane_tokens(const walk &at, const fl
     return l;
 }
 
-/* What tokens are multiplied by: what is left of a key at the chunk's end; back, of the chunk's begin at a query, the
- * scale. A pair of a lane's. */
+/* The factors of the lane's two tokens: forwards exp(G_end - G) of a key; backwards exp(G) of a query, times the
+ * scale. */
 __device__ __forceinline__ u32 factors_of(const lane_tokens &l, bool back)
 {
     float factor[2];
@@ -2766,13 +2771,14 @@ __device__ __forceinline__ u32 factors_of(const lane_tokens &l, bool back)
     return pair_of(factor[0], factor[1]);
 }
 
-/* Both pairs of a lane, of the 16 tokens of step e of a product, of pairs by lanes. */
+/* Of words that each hold a pair of tokens, the two that this lane needs for step e (16 tokens) of a product. */
 __device__ __forceinline__ uint2 pairs_of_step(u32 pairs, int e)
 {
     return {from_lane(pairs, e * 8 + lane_column()), from_lane(pairs, e * 8 + 4 + lane_column())};
 }
 
-/* c[n] of a warp's 16 features and columns 8n.. += a panel's rows times its values. */
+/* c[n] (16 features of the warp, columns 8n .. 8n + 7) += the panel's rows, times factors, transposed, times its
+ * values. */
 __device__ __forceinline__ void add_slabs(float (*c)[4], u32 slab, u32 values, u32 factors)
 {
     const u32 from = slab + slab_place((threadIdx.x & 7) + matrix_half() * 8, own_warp() * 2 + (threadIdx.x >> 3 & 1));
@@ -2795,7 +2801,7 @@ __device__ __forceinline__ void add_slabs(float (*c)[4], u32 slab, u32 values, u
     make_opaque<4 * STATE_TILES>(&c[0][0]);
 }
 
-/* Sums of the tokens before times the gates of the chunk. */
+/* Multiplies the sums so far by the decay over the chunk. */
 __device__ __forceinline__ void fade_chunk(float (*c)[ALL_TILES][4], float2 last)
 {
     const float factor = power_of_two(last.x + last.y);
@@ -2817,7 +2823,7 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
     const u32 walk_number = blockIdx.x / (COLUMN_BLOCKS * SLICES), place = walk_number / (u32)back.segments;
     const int segment = walk_number % (u32)back.segments;
     const bool leaves_total = segment + 1 < back.segments;
-    /* of a line; where lengths differ it has a walk for each sequence */
+    /* in packed batches, a line (a head) has a walk for each sequence */
     const u32 walks = call.cu_seqlens ? (u32)call.sequences : 1, line = place / walks;
     const u32 number = (u32)back.first_sequence + line;
     const struct sequence own = sequence_of(call, call.cu_seqlens ? place % walks : number / (u32)call.heads);
@@ -2841,13 +2847,14 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
             a = state_to_float(given[state_place(f, column)]);
         });
 
-    /* While one panel is added to the state, the next ones are being fetched, and the numbers beside the tokens of the
-     * next one. */
+    /* While one panel is added to the state, the next ones are being fetched, and the factors of the next one's
+     * tokens. */
     const int first_step = segment * (int)back.segment_chunks, steps_left = chunks - first_step;
     const int steps = steps_left < back.segment_chunks ? steps_left : (int)back.segment_chunks;
     const int first_chunk = walks_back ? chunks - 1 - first_step : first_step;
     const int last_chunk = first_chunk + (steps - 1) * step;
-    const bool wanted = leaves_total || back.last || (walks_back && back.d_state_in); /* the state behind it */
+    /* the state after the last chunk */
+    const bool wanted = leaves_total || back.last || (walks_back && back.d_state_in);
     const auto is_walked = [&](int chunk) { return walks_back ? chunk >= last_chunk : chunk <= last_chunk; };
     walk at = {first_chunk, 0, 0, 0, own.length};
     begin_chunk(at, call);
@@ -2911,9 +2918,9 @@ gated_linear_d32_backward_state(const __grid_constant__ struct fpa_cuda_call cal
 }
 #endif
 
-/* A thread goes through a walk's copies with four numbers of them, from the second segment on, in order: to each is
- * added what segments before it have left of their totals. Some chunks' numbers are asked for at once: what they are
- * does not depend on what came before. */
+/* Adds to each copy, from the second segment on, the decayed totals of earlier segments. A thread has four numbers
+ * of all of a walk's copies, in order. It loads those of AT_ONCE chunks before it uses them, since their addresses
+ * do not depend on earlier results. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_BACKWARD_STATE)
 extern "C" __global__ void __launch_bounds__(THREADS)
 gated_linear_d32_backward_segments(const __grid_constant__ struct fpa_cuda_call call,
@@ -2970,12 +2977,13 @@ gated_linear_d32_backward_segments(const __grid_constant__ struct fpa_cuda_call 
 
 /* ---- log-gates ----
  *
- * The gradient of log-gate t is the sum of a pair's score times its gradient over all pairs that t lies between: a
- * running sum from behind, of what queries read less what keys give, begun anew behind each part of a chunk from the
- * product of the state there and its gradient. A block a part. */
+ * The gradient of log-gate t is the sum of score times gradient over all pairs whose key is before t and whose query is
+ * not:
+ *   d_g_t = <S, R> at the end of the part + sum over t' >= t in the part of (query_sums[t'] - key_sums[t'])
+ * The sum begins anew at each part of a chunk, since over a whole sequence it would cancel. A block for each part. */
 
-/* to[t] = before + difference(t) + difference(t + 1) + .. of tokens first.. of those before end; by all threads of a
- * block. */
+/* to[t] = before + difference(t) + difference(t + 1) + ... up to token end - 1, for t in first .. end - 1; by all
+ * threads of the block. */
 template <typename number>
 __device__ __forceinline__ void store_gate_sums(float *to, i64 stride, i64 first, i64 end, double before,
                                                 double *warp_sum, const number &difference)

@@ -28,24 +28,25 @@
  * Features, term by term, the last factor fastest:
  *   0..31: x[1-32]
  *
- * How it runs. A panel x[row][token] in shared memory holds what features are products of: coordinates, projected
- * rows, rows with a weight on the key side. A unit is 16 consecutive features. Each lane names a row, so that one
- * ldmatrix fetches a factor of a whole unit; the product of the factors is the unit's feature fragment, in registers.
+ * How it runs. A panel x[row][token] in shared memory holds the rows of which features are products: coordinates,
+ * projected rows, rows that are weighted for keys. A unit is 16 consecutive features. Each lane gives the address of a
+ * row, so that one ldmatrix fetches a factor of a whole unit; the product of the factors is the unit's feature
+ * fragment, in registers.
  */
 enum {
     D_IN = 32,            /* width of q and k */
     DV = 32,              /* width of v and o */
     FEATURES = 32,      /* D, rows of the state */
-    FEATURES16 = 64,    /* of the tables: whole blocks of the portable state kernel */
+    FEATURES16 = 64,    /* the same, up to whole blocks of the portable state kernel */
     COPY_ROWS = 64,     /* of a copy of the state */
     UNITS = 2,          /* of 16 features, the last one filled with zeros */
     FACTORS = 1,          /* of a feature */
     ROWS = 34,            /* packed rows a token */
     ZERO_ROW = 33,
-    ONES_ROW = 32,        /* 1 for every token, 0 behind the last key */
+    ONES_ROW = 32,        /* 1 for every token, 0 after the last key */
     COLUMN_BLOCKS = 1,   /* of v and o, each for blocks of its own */
     COLUMN_TILES = 4,    /* of 8 columns a block */
-    ALL_TILES = 4,       /* no z: the head is not normalised */
+    ALL_TILES = 4,       /* no tile of z: the head is not normalised */
     COLUMNS = COLUMN_BLOCKS * 8 * ALL_TILES, /* of a copy of the state */
     THREADS = 128,          /* of a block of chunk_state and chunk_output: 4 warps */
     WARPS = 4,
@@ -53,16 +54,16 @@ enum {
     QUERY_TOKENS = 128,  /* a block */
     CHUNK = 128,         /* tokens between copies of the state in the chunked form */
     PANEL = 64,          /* tokens of a panel of keys */
-    WARP_UNITS = 1,      /* that a warp of the state kernel owns */
-    SLICES = 1,          /* blocks of the state kernel a head and block of columns */
+    WARP_UNITS = 1,      /* units whose sums a warp of the state kernel has */
+    SLICES = 1,          /* blocks of the state kernel for each head and block of columns */
     GROUP = 4,              /* units in a tile of the state */
     GROUPS = (UNITS + GROUP - 1) / GROUP,
-    STAGES = 3,             /* tiles of the state on their way */
+    STAGES = 3,             /* buffers for tiles of the state */
     /* bytes */
     ELEMENT = 2,            /* of an operand of the products */
     QUERY_PITCH = 272,      /* a row of the panel of queries */
     KEY_PITCH = 144,        /* a row of a panel of keys */
-    RAW_PITCH = 80,        /* a token as it lies in memory */
+    RAW_PITCH = 80,        /* a token of q or k as in device memory */
     VALUE_PITCH = 80,      /* a token's values */
     TILE_PITCH = 80,       /* a feature's row of the state */
     OUTPUT_PITCH = 80      /* a token of o */
@@ -78,11 +79,10 @@ enum {
  *                           place of q and k
  *   NAME_pad_rows           copies of q, k, v with rows that are multiples of 16 bytes; zeros for the values of
  *                           masked keys
- *   NAME_pack_rows          packed rows of q and k: vectors for warpgroups, if they cannot read q and k as given; tiles
- *   for
- *                           portable kernels of many blocks
+ *   NAME_pack_rows          packed rows of q and k: vectors for warpgroups, if they cannot read q and k as given;
+ *                           tiles for portable kernels of many blocks
  *   NAME_chunk_state        processes the keys: writes the state before each chunk, and the final one
- *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
+ *   NAME_chunk_state_small  the same with smaller blocks, for calls of few heads (some heads on warpgroups)
  *   NAME_segment_scan       adds the totals of earlier segments to the copies of later ones; if copies are kept for
  *                           a second call, on warpgroups, it runs at the same time as NAME_chunk_output
  *   NAME_chunk_output       reads the state before a chunk, then the chunk's own keys; writes o. On warpgroups, if
@@ -129,222 +129,210 @@ enum {
  *
  * Parameters, in this order: one fpa_cuda_call; an fpa_cuda_backward (NAME_backward_...) or fpa_cuda_maps
  * (NAME_cluster_scan, NAME_sequence_scan, and on warpgroups NAME_fused_chunk); an array of the addresses of the
- * run-time matrices, if the head has any. NAME_chunk_state and NAME_chunk_output of warpgroups, and
- * NAME_parallel_output, have fpa_cuda_maps in place of that array. Sizes are elements unless a name says bytes. */
+ * run-time matrices, if the head has any. On warpgroups NAME_chunk_state and NAME_chunk_output, and
+ * NAME_parallel_output, have fpa_cuda_maps in place of that array.
+ * Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
-/* A compiler takes seconds for all kernels of a file, one after the other. So the file may be compiled as several
- * programs at the same time, each with FPA_CUDA_PART defined as one of these numbers; the resulting modules
- * together have all kernels. */
-#define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _window, _split_reduction */
+/* A compiler takes seconds for the kernels of a file, one after the other. So the file may be compiled as several
+ * programs at the same time, each with FPA_CUDA_PART defined as one of these numbers; together, the resulting modules
+ * have all kernels. */
+#define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _decode_window, _split_reduction */
 #define FPA_CUDA_PART_DECODE_RECENT 2 /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3  /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4 /* NAME_fused_chunk, _cluster_scan, _chunk_contraction, _parallel_output */
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state */
-#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, or NAME_sequence_scan */
+#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, NAME_sequence_scan */
 #define FPA_CUDA_PART_DECODE_DRAFT 7      /* NAME_decode_draft */
-#define FPA_CUDA_PART_ROWS 8 /* kernels before and between the others: NAME_pack_rows, _segment_scan */
+#define FPA_CUDA_PART_ROWS 8 /* all that run before or between these: NAME_pack_rows, _segment_scan ... */
 #define FPA_CUDA_PARTS 8
-/* Of gradients: */
+/* Numbers of the parts of a file of gradients: */
 #define FPA_CUDA_PART_BACKWARD_MOVED 1 /* NAME_backward_gather, _scatter, _pass_gates */
 #define FPA_CUDA_PART_BACKWARD_KEYS 3
 #define FPA_CUDA_PART_BACKWARD_QUERIES 4
-#define FPA_CUDA_PART_BACKWARD_STATE 5 /* and all others */
-#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* NAME_backward_project, _unproject and the kernels beside these */
+#define FPA_CUDA_PART_BACKWARD_STATE 5 /* NAME_backward_state, and all kernels without another part */
+#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* kernels of made rows: NAME_backward_project, _unproject ... */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
 #define FPA_CUDA_HAS(part) 1
 #endif
 
-/* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
- * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
- * abi/cuda_kernels.h. */
+/* How a kernel is launched: threads of a block (0: the head has no such kernel), bytes of its dynamic shared memory,
+ * and the blocks for which a multiprocessor has registers (0: registers do not limit them). A geometry has one for each
+ * kernel, in the order of abi/cuda_kernels.h. */
 #define FPA_CUDA_KERNELS 38
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
 
-/* The work of a kernel, counted for one head, over all blocks that share it; machine/cuda_cost.h computes its time
- * from these counts. */
+/* Counts of a kernel's work, summed over all blocks that share a head; machine/cuda_cost.h computes times from them. */
 struct fpa_cuda_work {
-    int products;     /* of 16 x 8 x 16 numbers, on tensor cores */
-    int shared;       /* passes of 128 bytes of shared memory */
-    int instructions; /* of warps */
+    int products;     /* matrix products on tensor cores, in units of 16 x 8 results of 16 summands */
+    int shared;       /* accesses to shared memory, in units of 128 bytes */
+    int instructions; /* each for a warp */
     int bytes;        /* of device memory, read or written */
-    int cached;       /* bytes that are read once more, from the second-level cache */
-    int awaited; /* clocks for which a warp waits for data that it has requested, with nothing else to do */
+    int cached;       /* bytes that are read again, from the second-level cache */
+    int awaited;      /* clocks that a warp waits for requested data with nothing else to do */
 };
 struct fpa_cuda_kernel_work {
-    struct fpa_cuda_work step; /* 16 tokens, queries or keys */
-    struct fpa_cuda_work copy; /* a copy that is written; NAME_chunk_output: 16 queries that read one;
-                                  NAME_pad_rows: queries or keys, where step is of values */
-    struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
+    struct fpa_cuda_work step; /* per 16 tokens, queries or keys */
+    /* per copy of the state that is written; NAME_chunk_output: per 16 queries that read one; NAME_pad_rows: per 16
+     * queries or keys, where step is of values */
+    struct fpa_cuda_work copy;
+    struct fpa_cuda_work keys; /* per 16 queries and 64 keys that they see */
     int warpgroups;            /* 1: products are by wgmma */
-    int trips; /* dependent accesses to memory, one after the other, before a block's first step */
+    int trips;                 /* memory accesses before a block's first step that need each other's result */
 };
 
-/* Constants of a module's kernels: NAME_geometry in the module, initialised by these names. */
+/* What the host has to know of a module's kernels: the constant NAME_geometry in the module, which lists its values by
+ * the names of these fields. */
 struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
-    struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* NAME_decode_resident: bytes beside rows of a state */
-    int features;                                   /* D, rounded up to whole units of 16 */
-    int columns;        /* of the copies: dv rounded up, then one of z when normalised, rounded up */
-    int column_blocks;  /* blocks of columns that chunk_state and chunk_output are launched for */
-    int copy_bytes;     /* of an element of the copies of the state */
-    int chunk;          /* tokens between copies of the state: a multiple of query_tokens */
-    int state_elements; /* of one (batch, head) as given in and out: D*dv, then D when normalised */
-    int state_element;  /* bytes of one */
-    int weights;        /* run-time matrices; with a lift they are NAME_lift_rows's */
-    int element;        /* bytes of a number of q, k, v and o */
+    struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* decode_resident: without rows of the state */
+    int features;                                   /* D, rounded up to a multiple of 16 */
+    int columns;       /* of copies of the state: dv, one for z if normalised, rounded up to blocks */
+    int column_blocks; /* blocks of columns, for which chunk_state and chunk_output have thread blocks each */
+    int copy_bytes;    /* of an element of the copies of the state */
+    int chunk;         /* tokens between copies of the state: a multiple of query_tokens */
+    int state_elements; /* of the caller's state of one (batch, head): D*dv, then D of z if normalised */
+    int state_element;  /* bytes of such an element */
+    int weights;        /* run-time matrices; if the head has a lift, NAME_lift_rows alone reads them */
+    int element;        /* bytes of an element of q, k, v and o */
     int gate;           /* 1: gated */
-    int unmasked;       /* 1: every query sees all keys */
-    int window;         /* newest keys whose weights are exponentials; 0: none */
-    int decays;         /* 1: NAME_gate_scan computes call.decays, too */
-    int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
-    /* then: numbers of a box of values; fewer than 64 if NAME_chunk_state has ones behind them */
-    int value_box;
-    /* columns after dv, for values whose boxes begin at the multiple of 16 bytes before a row; 0: such values are
-     * padded */
+    int unmasked;       /* 1: not causal, every query sees all keys */
+    int window;         /* newest keys of a query, which have the weights exp(scale q.k); 0: none */
+    int decays;         /* 1: NAME_gate_scan also computes call.decays */
+    int value_width;    /* dv if NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+    int value_box;      /* columns of a TMA box of values: 64, or fewer if ones follow in the same slab */
+    /* columns that a slab has after dv, so that boxes of rows that begin amid 16 bytes can begin at the multiple of 16
+     * bytes before; 0: NAME_pad_rows copies such values */
     int value_room;
-    int padded_vector;    /* NAME_pad_rows: numbers of a padded row of q and k, */
-    int padded_value;     /* and of v; 0: these are not padded */
-    int lifted_vector;    /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
-    int lift_tokens;      /* tokens of a head that a block of it takes, of all batches */
-    int lift_steps;       /* parts into which its rows can be divided among blocks (call.lift_slices) */
-    int lift_by_heads;    /* 1: the matrices or angles that its blocks keep differ from head to head */
-    int cluster_maps;     /* 1: NAME_cluster_scan computes coordinates itself, from q and k */
-    int fused_maps;       /* 1: so does NAME_fused_chunk */
-    int sequence_state;   /* NAME_sequence_scan: numbers of the state that a cluster passes to another one */
-    int cluster_stays;    /* 1: its clusters are persistent and process several sequences; 0: one each */
+    /* kernels that run before the others */
+    int padded_vector; /* NAME_pad_rows: elements of a padded row of q and k; 0: they are not padded */
+    int padded_value;  /* NAME_pad_rows: the same of v */
+    int lifted_vector; /* NAME_lift_rows: elements of a token's coordinates in memory; 0: no lift */
+    int lift_tokens;   /* NAME_lift_rows: tokens of a head in a work item, counted through all batches */
+    int lift_steps;    /* NAME_lift_rows: the most blocks that can share a token (call.lift_slices) */
+    int lift_by_heads; /* 1: blocks of NAME_lift_rows keep matrices or angles that differ from head to head */
+    int cluster_maps;  /* 1: NAME_cluster_scan computes coordinates itself, from q and k */
+    int fused_maps;    /* 1: NAME_fused_chunk computes coordinates itself, from q and k */
+    int sequence_state;   /* NAME_sequence_scan: floats of a state that a cluster passes on to another */
+    int cluster_stays;    /* 1: clusters of NAME_cluster_scan can process several sequences each */
     int cluster_reverses; /* 1: NAME_cluster_scan can process tokens in reverse order */
-    int key_mask;         /* 1: a mask of keys is given */
-    int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
-    /* and of a slab those that a box brings: fewer than 64 if a row of ones follows the first slab's */
-    int vector_box;
-    int given_rows;  /* coordinates in further slabs, which boxes bring from q and k; 0: none; */
-    int given_first; /* number of the first one */
-    /* portable kernels: rows of a tile of pack_tokens keys, x[row][token], in place of a vector; 0: vectors, or
-     * nothing */
-    int panel_keys;
+    int key_mask;         /* 1: the caller gives a mask of keys */
+    int vector_rows;      /* elements of a vector: a row of q or k, or packed by NAME_pack_rows */
+    int vector_box;    /* elements of a TMA box of vectors: 64, or fewer if ones follow in the first slab */
+    int given_rows;    /* coordinates that boxes bring from q and k, into slabs of their own; 0: none */
+    int given_first;   /* index in q and k of the first of these */
+    int panel_keys;    /* portable kernels: rows of a packed tile x[row][token] of keys; 0: no tiles */
     int panel_queries; /* the same of queries */
-    int pack_tokens;   /* that a block of it takes */
-    int pack_operand; /* bytes of the matrices in two parts, if an earlier launch splits them; 0: none does */
-    int pack_chunks;  /* chunks of them, each split by one block of that launch */
-    int pack_per_head;      /* 1: each head has its own matrices */
-    int chunk_state_slices; /* NAME_chunk_state: blocks a head */
+    int pack_tokens;   /* NAME_pack_rows: tokens of a work item, or of a packed tile */
+    int pack_operand;  /* bytes of the matrices in two parts, if a launch before splits them; else 0 */
+    int pack_chunks;   /* blocks of that launch for one set of matrices */
+    int pack_per_head; /* 1: each head has its own set of matrices */
+    /* the split schedule */
+    int chunk_state_slices; /* NAME_chunk_state: blocks that share a head's features */
     int small_state_slices; /* NAME_chunk_state_small: the same */
-    int query_tokens;       /* NAME_chunk_output: that a block takes */
+    int query_tokens;       /* NAME_chunk_output: queries of a work item */
     int parallel_tokens;    /* NAME_parallel_output: the same */
-    /* NAME_chunk_output: clocks that a warp waits for keys, for 16 queries and 64 keys, if they have one stage
-     * beside tiles of a copy */
-    int awaited_keys;
-    int contraction_tokens; /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
-    int contraction_keys;   /* keys that it fetches at a time */
-    int contraction_dots;   /* dot products that it stores for a token, one for each set of monomials */
-    /* 1: it can also compute sums of scores times values, which are gradients of values */
-    int contraction_values;
-    /* 1: it, NAME_chunk_state and NAME_chunk_output can process tokens in reverse order */
-    int contraction_turns;
-    /* 1: persistent blocks. Those of NAME_chunk_state take every gridDim.x-th walk, those of NAME_chunk_output the
-     * next block of queries */
-    int persistent;
-    int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
-    int fused_totals;          /* 1: NAME_fused_chunk can compute the totals of segments itself */
-    int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
-                                  read; 0: as in a copy */
-    int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
-    int fused_value;           /* there, else 0 */
-    /* numbers of q and k, 16 or 32, in rows of no more of them, that its boxes have; 0: 64 */
-    int fused_vector_box;
-    int fused_packs;    /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
-    int fused_unpadded; /* 1: NAME_fused_chunk reads rows at any address; 2: of joined heads, too */
-    int fused_reverses; /* 1: it can process tokens in reverse order */
-    int fused_narrows;  /* 1: it can store o as f16 although its operands are bf16 (call.narrows) */
-    /* numbers of the state that it stores before each FPA_CUDA_KEPT tokens; 0: it stores none */
-    int fused_kept;
-    int decode_features;       /* NAME_decode: that a block takes at least */
-    int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
-    int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
-    int decode_resident_row;   /* bytes of a row, */
-    int decode_resident_most;  /* and what a launch may ask for */
-    int backward_tokens; /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
-    int backward_both;   /* 1: NAME_backward_keys takes queries, too: see both_sides */
-    /* not 0: their blocks process a whole chunk, with a state of so many slabs of 64 features; 0: they process
-     * backward_tokens */
-    int backward_walks;
-    int backward_outputs; /* 1: NAME_backward_queries computes what NAME_backward_outputs does otherwise */
-    /* bytes of a state between parts of chunks, each of `chunk` tokens, that gradients of gates need */
-    int backward_boundary;
-    int backward_columns;       /* blocks of columns that NAME_backward_keys is launched for */
-    int backward_entries;       /* numbers of the run-time matrices of one head */
-    int backward_padded_vector; /* NAME_backward_pads: numbers of a padded row of q and k, */
-    int backward_padded_value;  /* and of v and d_o; 0: these are not padded */
-    int backward_shared;        /* numbers of all run-time matrices that heads share, */
-    int backward_per_head;      /* and of those that each has */
-    int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
-    int pass_values;            /* where d_o and values begin in a row, */
-    int pass_kept;       /* numbers after a row: the other factors that gradients of product rows need */
-    int pass_input;      /* numbers of a row that the pass reads as q or k */
-    int pass_d, pass_dv; /* d of the head; columns of the pass of values, */
-    int pass_columns;    /* of which so many are the head's values */
-    /* parts of the values, each a pass of rows of pass_part columns; 1: one pass has all columns */
-    int pass_parts, pass_part;
-    int pass_line;
-    int pass_weighted; /* 1: keys are multiplied by weights when they are gathered, */
-    int pass_weighs;   /* or 1: the outputs of passes of rows are (call.column_weights) */
-    int pass_widened;  /* 1: f16 operands are gathered as bf16, and results are scattered as f16 */
-    int pass_formed; /* 1: q and k of passes are product rows: always gathered, and their gradients scattered */
-    /* not 0: q and k of passes are so many features (NAME_backward_form, NAME_backward_join) */
-    int pass_features;
-    /* 1: operands of passes are read as given, with two numbers beside each token (call.numbers) */
-    int pass_numbers;
-    int pass_beside;   /* 1: and in f16: NAME_backward_outputs computes q.d_q, too */
+    int awaited_keys; /* NAME_chunk_output: work.awaited of keys, per 16 queries and 64 keys, if they have one stage */
+    int contraction_tokens; /* NAME_chunk_contraction: queries of a work item; 0: there is no such kernel */
+    int contraction_keys;   /* NAME_chunk_contraction: keys of a stage */
+    int contraction_dots; /* NAME_chunk_contraction: numbers of call.dots per token: one per set of monomials */
+    int contraction_values; /* 1: NAME_chunk_contraction can also compute sums of scores times values (call.sums) */
+    int contraction_turns; /* 1: NAME_chunk_contraction, _chunk_state and _chunk_output can reverse the tokens */
+    int persistent; /* 1: block i of chunk_state has walks i, i + gridDim.x ...; chunk_output has call.progress */
+    int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block processes */
+    /* NAME_fused_chunk, called `it` here */
+    int fused_totals; /* 1: it can compute totals of segments */
+    int fused_total;  /* floats of a total if their order is its own; 0: NAME_segment_scan can read them */
+    int fused_vector; /* d, if the module has it for packed rows, or NAME_cluster_scan; else 0 */
+    int fused_value;  /* dv, likewise */
+    int fused_vector_box; /* elements of its boxes of q and k: 16 or 32, in rows of as many; 0: 64 */
+    int fused_packs;      /* 1: it reads vectors of NAME_pack_rows */
+    int fused_unpadded;   /* 1: it reads rows at any address; 2: also through one map of all heads' rows */
+    int fused_reverses;   /* 1: it can process tokens in reverse order */
+    int fused_narrows;    /* 1: it can store o as f16 although its operands are bf16 (call.narrows) */
+    int fused_kept;       /* elements of a state that it stores per FPA_CUDA_KEPT tokens; 0: none */
+    /* decoding */
+    int decode_features;       /* NAME_decode: a block has a multiple of so many features */
+    int decode_cluster;        /* the most blocks of a head that can be launched as a cluster */
+    int decode_resident_least; /* NAME_decode_resident: bytes of shared memory of a block, at least */
+    int decode_resident_row;   /* NAME_decode_resident: bytes of a row of the state */
+    int decode_resident_most;  /* NAME_decode_resident: bytes of shared memory of a block, at most */
+    /* gradients; _x stands for NAME_backward_x */
+    int backward_tokens; /* _queries, _keys: tokens of a work item; 0: the file has no gradients */
+    int backward_both;   /* 1: _keys can also compute what _queries does (fpa_cuda_backward.both_sides) */
+    int backward_walks; /* _queries, _keys: slabs of 64 features of a state, if blocks have whole chunks; else 0 */
+    int backward_outputs;  /* 1: _queries also computes what _outputs does otherwise */
+    int backward_boundary; /* gates: bytes of a state between two parts of a chunk, of `chunk` tokens each */
+    int backward_columns;  /* _keys: blocks of columns, with thread blocks of their own */
+    int backward_entries;  /* elements of all run-time matrices of one head */
+    int backward_padded_vector; /* _pads: elements of a padded row of q and k; 0: they are not padded */
+    int backward_padded_value;  /* _pads: the same of v and d_o */
+    int backward_shared;        /* elements of the run-time matrices that all heads share */
+    int backward_per_head;      /* elements of the run-time matrices that each head has of its own */
+    /* gradients that are forward passes: _gather, _scatter and others (gen/plan/passes.h) */
+    int pass_width;            /* elements of a gathered row; 0: no gradient is a forward pass */
+    int pass_values;           /* index of d_o / n, or v, in a row */
+    int pass_kept;             /* elements after a row: what gradients of product rows are multiplied by */
+    int pass_input;            /* index of the first element of a row that passes of rows read as q or k */
+    int pass_d, pass_dv;       /* elements of q or k in a row; columns of the pass of values */
+    int pass_columns;          /* of the latter, columns of the head's own values */
+    int pass_parts, pass_part; /* parts of the values, each a pass of rows, and columns of a part */
+    int pass_line;             /* 1: the kernel is a multiple of q.k */
+    int pass_weighted;         /* 1: gathered keys are multiplied by the coordinates' weights, */
+    int pass_weighs;           /* or 1: outputs of passes of rows are (call.column_weights) */
+    int pass_widened;          /* 1: passes of an f16 head are bf16; _gather and _scatter convert */
+    int pass_formed; /* 1: q and k of passes are product rows: _gather forms them, _scatter joins their gradients */
+    int pass_features; /* features in place of q and k: _form forms them, _join joins their gradients; 0: none */
+    int pass_numbers;  /* 1: passes read q, k, v, d_o as given, and call.numbers beside each token */
+    int pass_beside;   /* 1: these are f16, and _outputs also computes q.d_q */
     int pass_parallel; /* 1: gradients are passes in the parallel form alone */
-    /* NAME_backward_project: numbers of a vector of rows; 0: every kernel computes rows itself */
-    int made_width;
-    int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
-    int made_operand;  /* bytes of the matrix that NAME_backward_split writes, and of its transpose; */
-    int made_per_head; /* 1: of each head */
-    int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
-    int made_kept; /* bytes that NAME_backward_unproject stores for it, for each token (heads with a lift), */
-    int made_sums; /* and for each made_tokens tokens, after those */
-    struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
-    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
+    /* made rows: _project, _unproject and others (gen/plan/row_head.h) */
+    int made_width;    /* elements of a token's made rows; 0: every kernel computes the rows that it reads */
+    int made_tokens;   /* _project, _unproject: tokens of a block */
+    int made_operand;  /* _split: bytes of the matrix of all rows, and likewise of its transpose */
+    int made_per_head; /* 1: each head has a matrix of its own */
+    int made_sides;    /* _products: blocks that share a strip of tokens */
+    int made_kept;     /* heads with a lift: bytes per token that _unproject stores for _products, */
+    int made_sums;     /* then bytes for each made_tokens tokens */
+    struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* of NAME_fused_chunk: with outputs */
+    struct fpa_cuda_kernel_work totals;                 /* of NAME_fused_chunk for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 56
+#define FPA_CUDA_VERSION 57
 
-/* Tokens that a block of NAME_cluster_scan processes at a time. */
+/* NAME_cluster_scan: tokens of a span, which a block processes in its turn. */
 #define FPA_CUDA_SPAN 128
 
-/* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
+/* NAME_backward_gather, NAME_backward_scatter: tokens of a block. */
 #define FPA_CUDA_PASS_TOKENS 64
 
-/* In passes of gradients: NAME_fused_chunk stores the state before each so many tokens, and running sums of
- * gradients of gates start anew. */
+/* Passes of gradients: tokens between the states that NAME_fused_chunk stores. Running sums of gradients of gates begin
+ * anew there, since long ones cancel. */
 #define FPA_CUDA_KEPT 256
-/* NAME_backward_products: rows and columns of a matrix that a block adds up; tokens of a block, and how many of
- * these at a time; bytes of a token's part in shared memory. */
+/* NAME_backward_products: a block sums up SIDE x SIDE elements of a matrix's gradient, over STRIP tokens, PANEL at a
+ * time; in shared memory a token has PITCH bytes of each operand. */
 #define FPA_CUDA_MADE_SIDE 64
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Bytes of the ring through which a matrix comes to a block of NAME_backward_project or _unproject, in steps of 16
- * numbers and 16 to 64 others. */
+/* NAME_backward_project, NAME_backward_unproject: bytes of the ring through which a block reads the matrix. */
 #define FPA_CUDA_MADE_RING 16384
-/* Bytes from one token to the next of results that a warp stores, 16 tokens at a time. */
+/* The same kernels: bytes between two tokens in the shared memory where a warp collects the results of 16 tokens. */
 #define FPA_CUDA_MADE_LEAVE 144
+/* NAME_backward_outputs: outputs of a block. */
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
-/* Numbers of a state that a thread of NAME_backward_segments follows through all copies of a walk. */
+/* NAME_backward_segments: elements of a state that a thread processes, through all copies of a walk. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
-/* Tokens of a block of NAME_backward_pads. */
+/* NAME_backward_pads: tokens of a block. */
 #define FPA_CUDA_BACKWARD_PADDED 64
 
-/* Bytes for 64 keys in fpa_cuda_call.decays: for each key the factor, in 16 bits, by which it fades until its
- * chunk's end; then the chunk's own factor for the sums before it (fp32); then 12 unused bytes, so that bulk
- * copies are possible. */
+/* Bytes for 64 keys in fpa_cuda_call.decays: for each key the factor, in 16 bits, by which it decays until the end of
+ * its chunk; then the factor of the sums before the chunk (fp32); then 12 unused bytes, for bulk copies. */
 #define FPA_CUDA_DECAYS 144
 
 struct fpa_cuda_call {
@@ -354,7 +342,7 @@ struct fpa_cuda_call {
     long long q_stride[3], k_stride[3], v_stride[3], o_stride[3]; /* batch, token, head */
     const float *log_gate;
     long long gate_stride[3];
-    const float *positions;        /* of keys, and of queries: those of the last `length` keys */
+    const float *positions;        /* of keys; the last `length` of them are also those of queries */
     long long position_stride[3];  /* batch, token, number */
     const unsigned char *key_mask; /* 0: the key is masked */
     long long key_mask_stride[2];  /* batch, token */
@@ -362,129 +350,129 @@ struct fpa_cuda_call {
     long long state_in_stride[2]; /* batch, head */
     void *state_out;
     long long state_out_stride[2];
-    float *den; /* of outputs: the sums of scores, from which normalisers are computed; NULL: not wanted */
+    float *den; /* result: outputs' sums of scores, from which normalisers are computed; NULL: not wanted */
     long long den_stride[3];
-    /* parts of the workspace */
-    float *gates; /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
-                       part; behind the last row there is room for query_tokens more */
-    /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile; without a mask only that
-     * before the last one */
+
+    /* ---- parts of the workspace ---- */
+    /* [B][H][gate_row][2]: sum of log-gates from the chunk's first token on, times log2(e), as high and low part; then
+     * room for query_tokens more, since blocks read whole panels */
+    float *gates;
+    /* [B][H][chunks][features][columns], or in tiles: copies of the state before each chunk; if not causal, only of the
+     * state before the last one */
     void *states;
-    float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to;
-                       NAME_sequence_scan: [clusters] states that they leave to the next one */
-    float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
-                       rounded up to 4 */
+    /* [B][H][segments][features][columns]: the state of a segment's tokens alone, its total; NAME_sequence_scan:
+     * [clusters] states that clusters pass on to the next one */
+    float *totals;
+    /* [B][query_heads][length][slices][]: parts of o: dv sums and the sum of scores, each rounded up to 4 */
+    float *partial;
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each; NULL: NAME_chunk_state processes no keys in this call */
     void *decays;
-    /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
-       NULL: not wanted. Keys and values with their recent tokens */
+    /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros after the width;
+     * NULL: not wanted. Those of keys and values include recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row; /* length in whole blocks of 64 */
-    /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries; of portable kernels
-     * [B][heads][tiles][panel_keys][pack_tokens], and panel_queries likewise */
+    /* NAME_pack_rows: of keys, of queries: vectors [B][heads][length][vector_rows]; of portable kernels tiles
+     * [B][heads][tiles][panel_keys or panel_queries][pack_tokens] */
     void *vectors[2];
     long long splits_matrices; /* NAME_pack_rows: 1: this launch only splits the matrices of q and k */
-    /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
-     * have their own */
+    /* NAME_pack_rows: the matrices in two parts, in shared memory's order: geometry.pack_operand bytes, or as many per
+     * head */
     void *pack_matrices;
-    /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
-     * blocks], blocks of NAME_chunk_state that have written their part of a copy. NAME_sequence_scan: for
-     * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has
-     * a block for each item */
+    /* Counters, at first 0. NAME_chunk_output: work items that blocks have taken; then, for [B][H][chunks][column
+     * blocks], blocks of NAME_chunk_state that have written their part of the copy. NAME_sequence_scan: for
+     * [clusters][4] warps, 1 if the warp has stored its part of the state. NULL: each block of NAME_chunk_output has
+     * one item */
     unsigned *progress;
-    /* sizes chosen for this call */
-    /* tokens; the parallel form: at least length; the chunked form without a mask: of a segment */
+
+    /* ---- sizes chosen for this call ---- */
+    /* tokens of a chunk; in the parallel form at least length; in the chunked form, if not causal, of a segment */
     long long chunk;
-    /* that length divides into; the chunked form without a mask: and one without tokens behind them, before which
-     * the state has all keys */
+    /* of a sequence; in the chunked form, if not causal, with one more without tokens, before which the state has all
+     * keys */
     long long chunks;
-    /* a last chunk of at most so many tokens is part of the one before; counted in `chunks` */
+    /* a last chunk of at most so many tokens is merged with the one before; `chunks` counts both as one */
     long long tail;
     long long segments;
-    long long segment_chunks; /* chunks that one block walks */
-    /* chunks of a first segment; with NAME_fused_chunk of specialised warpgroups there may be more than in others */
-    long long first_chunks;
-    long long totals_only; /* NAME_fused_chunk: 1: computes the totals of segments and no outputs */
-    /* NAME_fused_chunk: 1: the launch for totals also computes the outputs of first segments, which the next
-     * launch leaves out */
+    long long segment_chunks; /* of a segment, which one block processes */
+    long long first_chunks;   /* of a sequence's first segment, which may differ on warpgroups */
+    long long totals_only;    /* NAME_fused_chunk: 1: this launch computes totals of segments, no outputs */
+    /* NAME_fused_chunk: 1: the launch for totals also computes outputs of first segments, which the next one skips */
     long long ahead;
-    /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
+    /* NAME_chunk_state: first token that it leaves out; with cu_seqlens 0: those of the last chunk, else none */
     long long walk_end;
-    /* query heads that NAME_chunk_output processes alternately, token block by token block */
+    /* NAME_chunk_output: query heads whose blocks alternate: the first block of each, then the second of each ... */
     long long beside;
-    /* NAME_chunk_output runs at the same time as NAME_chunk_state (so many of its blocks write one copy) or, if
-     * copies are kept, as NAME_segment_scan, and waits for them; 0: it runs afterwards */
+    /* not 0: NAME_chunk_output runs at the same time as NAME_chunk_state or, if copies are kept, NAME_segment_scan: it
+     * waits for a copy until so many of their blocks have counted in `progress`. 0: it runs afterwards */
     long long awaited;
-    long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
-    long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
-    long long share;  /* features that such a block has, at most */
-    long long group;  /* query heads that share a key's head */
+    long long lift_slices; /* NAME_lift_rows: blocks that share some tokens' coordinates */
+    long long slices; /* NAME_decode, _decode_resident, _decode_recent: blocks that share a head's features */
+    long long share;  /* features of such a block, at most */
+    long long group;  /* query heads of each key head */
     /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; heads with a window: of k and v before
-     * q's first. With cu_seqlens, which then count keys: how many more keys than queries there are; a sequence has
-     * one query */
+     * q's first. With cu_seqlens, which then count keys, of sequences of one query each: keys less queries in all */
     long long recent;
-    /* heads with a window, or with given_rows: q and k as given, even if padded copies replace them elsewhere */
+    /* heads with a window, or with geometry.given_rows: q and k as given, even if copies replace q and k above */
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
-    /* NAME_cluster_scan, NAME_fused_chunk: 1: from the last token on, which sees itself only; kernels of chunks
-     * (contraction_turns): so many tokens, likewise, in tiles of 64, of which length has whole ones */
+    /* not 0: tokens are processed from the last one on, so that a query sees itself and later keys. NAME_cluster_scan,
+     * NAME_fused_chunk: 1. Kernels of chunks (geometry.contraction_turns): the number of tokens, in tiles of 64, while
+     * length is in whole tiles */
     long long reversed;
-    /* NAME_segment_scan: 1: segments were processed without the initial state: it is added to all copies now, also to
-     * those of the first segment, and no final state is stored. `states` NULL: only the final state is written, no
-     * copies */
+    /* NAME_segment_scan: 1: segments were processed without the initial state: it is added to all copies now, those of
+     * the first segment included, and no final state is stored. `states` NULL: only the final state is stored */
     long long kept;
-    /* In passes of gradients. NAME_chunk_output of gated heads on warpgroups and NAME_fused_chunk (which then stores
-     * `states`): rows by which o is multiplied, before rounding, for `dots`; NULL: not wanted.
-     * NAME_chunk_contraction: gradients of o; it stores d_q as o, and `dots` are o times these, if wanted */
+    /* Passes of gradients. NAME_chunk_output of gated heads on warpgroups, and NAME_fused_chunk (which then also stores
+     * `states`): dots = o . dot_rows of each token, before o is rounded; NULL: not wanted. NAME_chunk_contraction:
+     * dot_rows are the gradients of o; it stores d_q as o; `dots`, if wanted, are the outputs times these gradients */
     const void *dot_rows;
     long long dot_stride[3];
     float *dots; /* [column blocks][B][query_heads][length] */
     /* NAME_chunk_contraction of pairs: sums of scores times values, which are gradients of values if queries are keys;
-     * NULL: not wanted. How many of their first columns are stored */
+     * the first sum_columns columns are stored. NULL: not wanted */
     void *sums;
     long long sum_stride[3], sum_columns;
-    /* In passes of gradients, NAME_fused_chunk: factors of o's columns, applied before `dots`; NAME_state_product: of
-     * the products of states; NULL: 1 */
+    /* Passes of gradients: factors of the columns of o, before `dots` (NAME_fused_chunk), or of products of states
+     * (NAME_state_product); NULL: 1 */
     const float *column_weights; /* [dv] */
-    /* In passes of gradients, NAME_fused_chunk: [B][query_heads][length][2], a factor of scores and a number that is
-     * added to them, for each query (numbers_of 0; 3: the factor alone) or key (1; 2: the factor alone) */
+    /* Passes of gradients, NAME_fused_chunk: [B][query_heads][length][2]: a factor of scores and a number added to
+     * them, for each query (numbers_of 0; 3: the factor alone) or key (1; 2: the factor alone) */
     const float *numbers;
     long long numbers_of;
-    long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is of f16 */
-    /* NAME_fused_chunk of passes of parts of values, NAME_state_product: 1: to what o, or products, are */
+    long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is f16 */
+    /* NAME_fused_chunk of passes of parts of values, NAME_state_product: 1: results are added to o, or products */
     long long adds;
-    /* NAME_state_product: states before the same chunks of a pass in reverse order, and their products with `states` */
+    /* NAME_state_product: states of a reversed pass at the same places, and products of `states` with these */
     const void *reversed_states;
-    double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
-    /* 1: the blocks of a head are a cluster, which adds its parts of o itself; the grid is [heads][slices] */
+    double *products; /* [B][H][chunks]: at the beginning of each chunk but the first */
+    /* NAME_decode: 1: a head's blocks are a cluster, which adds its parts of o itself; the grid is [heads][slices] */
     long long joined;
-    /* Sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1
-     * and length is that batch's; strides of the batch's axis are a token's, so that a sequence's place there
-     * is its first token. Chunks and segments are of a head: begin / (their tokens) + number is where a sequence
-     * has its first. */
+    /* NULL, or sequences of different lengths, whose tokens are one axis, as in fpa_launch. Here batch is 1, length is
+     * the number of all tokens, and strides of the batch's axis are those of tokens, so that a sequence begins at index
+     * cu_seqlens[b]. Its first chunk has index cu_seqlens[b] / chunk + b among those of a head; segments likewise */
     const void *cu_seqlens;
     long long cu_seqlens_bytes;
     long long sequences;
-    long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
-    long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
-    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
-    /* chunks without tokens after a sequence's last one: 1 in the chunked form without a mask */
-    long long empty_chunks;
-    const int *state_in_index, *state_out_index; /* NULL: number b */
+    long long longest;        /* tokens of a sequence, at most; NAME_decode: also without cu_seqlens */
+    long long segment_tokens; /* of a segment; more than any sequence has, if each is one segment */
+    long long whole; /* a sequence of at most so many tokens is one chunk, longer than `chunk` or not */
+    long long empty_chunks; /* without tokens, at a sequence's end: 1 in the chunked form, if not causal */
+    const int *state_in_index,
+        *state_out_index; /* [sequences]: slots of states; NULL: sequence b has slot b */
     long long state_in_slots, state_out_slots;
-    /* NAME_decode_draft: tokens of the previous draft, at most `accepted` of each sequence, of which the first
+    /* NAME_decode_draft: tokens of the previous draft, at most `accepted` per sequence, of which the first
      * accepted_counts[b] enter the state */
     const void *accepted_k, *accepted_v;
     const float *accepted_log_gate;
     long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
     const int *accepted_counts;                                                    /* NULL: none */
     long long accepted;
-    /* NAME_decode_recent: not 0: cu_seqlens count keys, at most so many a sequence; its query is its last token */
+    /* NAME_decode_recent: not 0: cu_seqlens count keys, at most so many per sequence; the last one is its query's */
     long long packed_recent;
 };
 
-/* Parameters of gradients beside the call, whose o is read. Sequences are numbers in [B][H]. */
+/* Parameters of kernels of gradients, beside the call, whose o is an input here. A sequence is an index in [B][H]. */
 struct fpa_cuda_backward {
     const void *d_o, *d_state_out;
     void *d_q, *d_k, *d_v, *d_state_in; /* NULL: not wanted */
@@ -492,66 +480,66 @@ struct fpa_cuda_backward {
     float *d_log_gate;
     long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
     long long d_state_out_stride[2], d_state_in_stride[2];
-    /* parts of the workspace */
+
+    /* ---- parts of the workspace ---- */
     float *outputs;     /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
     double *query_sums; /* [B][query_heads][length]: contributions of queries to d_log_gate (q.d_q ...) */
     double *key_sums;   /* [B][H][length]: contributions of keys */
-    /* [sequences][chunks + 1][features][columns]: states between chunks, of the tokens before, and of those behind */
+    /* [sequences][chunks + 1][features][columns]: states at the ends of chunks, reversed states at their beginnings */
     void *states, *reversed;
     float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
-    float *sequence_sums; /* [B][H][backward_entries] */
-    /* the launch's share of the sequences */
-    long long first_sequence, sequences;
-    long long walks_back; /* NAME_backward_state: 1: the reversed state, of queries and d_o */
-    float *totals;        /* [sequences][segments - 1][features][columns]: what a segment alone adds up to */
-    long long segments;   /* NAME_backward_state: segments of a sequence, processed by different blocks, */
-    long long segment_chunks; /* and chunks of one */
-    long long last;           /* NAME_backward_state: 1: the state after the last chunk is wanted, too */
+    float *sequence_sums; /* [B][H][backward_entries]: the sums of these parts */
+
+    /* ---- sizes of this launch ---- */
+    long long first_sequence, sequences; /* that it processes */
+    long long walks_back;                /* NAME_backward_state: 1: the reversed state, of queries and d_o */
+    float *totals;      /* [sequences][segments - 1][features][columns]: states of a segment's tokens alone */
+    long long segments; /* NAME_backward_state: of a sequence, processed by different blocks */
+    long long segment_chunks; /* of a segment */
+    long long last;           /* NAME_backward_state: 1: it also stores the state after the last chunk */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: adds to the sums that are there */
-    /* NAME_backward_keys: blocks of queries and of keys alternate in runs of so many for each query head; 0: there
-     * are no blocks of queries */
+    /* NAME_backward_keys: not 0: for each query head it has also blocks of queries, in runs of so many, which alternate
+     * with runs of blocks of keys */
     long long both_sides;
-    /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
-     * [sequences][pass_length][pass_width], q and d_o / n, k and v */
-    void *pass_queries, *pass_keys;
-    float *pass_gates; /* [sequences][pass_length]: log-gates of such rows */
-    /* NAME_backward_scatter: [sequences][pass_length][d, or dv and what was added, in whole pieces of 8] */
+
+    /* ---- gradients that are forward passes; a sequence is an index in [B][query_heads] ---- */
+    void *pass_queries, *pass_keys; /* [sequences][pass_length][pass_width]: q and d_o / n; k and v */
+    float *pass_gates;              /* [sequences][pass_length]: log-gates of these rows */
+    /* NAME_backward_scatter: [sequences][pass_length][d, or dv and added columns, in whole pieces of 8] */
     const void *pass_result;
-    /* rows of a sequence, with the rows of zeros that precede its last token in reverse order */
-    long long pass_length;
+    long long pass_length; /* rows of a sequence; in reverse order with rows of zeros before its last token */
     long long pass_reversed; /* 1: from the last token on */
-    long long pass_vectors;  /* 1: of q and k alone */
-    float *pass_weights; /* NAME_backward_gather: computes only these, the coordinates' weights; else NULL */
+    long long pass_vectors;  /* 1: rows have q or k alone */
+    float *pass_weights; /* NAME_backward_gather: not NULL: it only stores the coordinates' weights here */
     long long scatters_values;  /* NAME_backward_scatter: 1: to d_v, 0: to d_k, */
     long long scatters_queries; /* or 1: to d_q */
-    /* NAME_backward_pass_gates: contributions of queries (in forward order) and of keys (in reverse order):
-     * [pass_read_blocks][sequences][length], [pass_blocks][sequences][pass_length]; and NAME_state_product's
-     * products. If pass_beside, NAME_backward_outputs computes those of queries */
+    /* NAME_backward_pass_gates: contributions of queries, [pass_read_blocks][sequences][length], and of keys, in
+     * reverse order, [pass_blocks][sequences][pass_length]; products of NAME_state_product. With geometry.pass_beside,
+     * NAME_backward_outputs computes those of queries */
     float *pass_reads;
     const float *pass_gives;
     const double *pass_products;
     long long pass_read_blocks, pass_blocks, pass_chunk, pass_chunks;
-    /* rows by matrices, or coordinates, of queries and keys, [sequences][query heads of a key head, or
-     * 1][length][made_width], and their gradients; the matrix of these rows, and its transpose */
+    /* made rows: [sequences][query heads of a key head, or 1][length][made_width], and their gradients; the matrix of
+     * these rows, and its transpose */
     void *made_queries, *made_keys, *made_d_queries, *made_d_keys, *made_operands;
-    /* heads with a lift: gradients of the rows of its matrices, made_kept and made_sums bytes as above; NULL: not
-     * wanted */
+    /* heads with a lift: gradients of the rows of its matrices (geometry.made_kept, made_sums); NULL: not wanted */
     void *made_kept_queries, *made_kept_keys;
-    /* features of those rows, [sequences][query heads of a key head, or 1][length][pass_features], and their
+    /* features of made rows, [sequences][query heads of a key head, or 1][length][pass_features], and their
      * gradients; NULL: not wanted */
     void *feature_queries, *feature_keys, *feature_d_queries, *feature_d_keys;
     /* padded rows, [sequences][query heads of a key head, or 1][length][width]; NULL: as given */
     void *padded_queries, *padded_keys, *padded_d_o, *padded_values;
-    /* kernels that process whole chunks: states between parts of chunks, and their products, [sequences][gate_parts];
-     * query_sums are then [slabs of 64 features][B][query_heads][length] */
+    /* kernels of whole chunks (geometry.backward_walks): states between parts of chunks, and their products,
+     * [sequences][gate_parts]; query_sums are then [slabs of 64 features][B][query_heads][length] */
     void *boundaries; /* NULL: not wanted */
     double *products;
-    long long gate_parts, part_shift; /* a part has 2^part_shift times the tokens that the file says */
+    long long gate_parts, part_shift; /* a part has geometry.chunk 2^part_shift tokens */
 };
 
-/* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
- * dimensions number, head, token, batch; what lies outside of them is zero. */
+/* The driver's description of a tensor (CUtensorMap), from which the copy engine fetches boxes of 64 elements and 64
+ * tokens: dimensions element, head, token, batch; elements outside of the tensor are zero. */
 struct fpa_tensor_map {
 #ifdef __cplusplus
     alignas(64) unsigned long long word[16];
@@ -564,8 +552,8 @@ struct fpa_tensor_map {
  * of dot_rows in its place. Tensors that the driver cannot describe are fetched and stored by threads. */
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
-    struct fpa_tensor_map given_query, given_key; /* of geometry.given_rows */
-    int queries, keys, outputs; /* 1: query; key and value; output (and the given ones with them) are valid */
+    struct fpa_tensor_map given_query, given_key; /* of the coordinates of geometry.given_rows */
+    int queries, keys, outputs;   /* 1: query; key and value; output is valid, and so are the given ones */
     int keys_alone, values_alone; /* 1: key is valid; value is valid */
 };
 
@@ -629,7 +617,8 @@ __device__ __forceinline__ u32 times(u32 a, u32 b)
     return c;
 }
 
-/* As the copies of the state have it: bf16, because a running state leaves the range of f16. */
+/* A pair of bf16: copies of the state have this type in heads of f16, too, since a running state may exceed the
+ * range of f16. */
 __device__ __forceinline__ u32 copy_pair(float low, float high)
 {
     u32 a;
@@ -648,8 +637,10 @@ __device__ __forceinline__ float copy_high(u32 a)
 }
 
 /* ---- the matrix instruction: c[16][8] += a[16][16] b[16][8] ----
- * Lane 4g + t holds of c rows g and g + 8, columns 2t and 2t + 1; of a the same rows, columns
- * 2t, 2t + 1 and 8 more; of b rows 2t, 2t + 1 and 8 more, column g. */
+ * Lane 4g + t holds
+ *   of c  rows g and g + 8, columns 2t and 2t + 1;
+ *   of a  rows g and g + 8, columns 2t, 2t + 1, 2t + 8 and 2t + 9;
+ *   of b  rows 2t, 2t + 1, 2t + 8 and 2t + 9, column g. */
 
 __device__ __forceinline__ void multiply_bf16(float *c, const u32 *a, u32 b0, u32 b1)
 {
@@ -755,13 +746,13 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
+/* Copies 16 bytes from device to shared memory, asynchronously: the first `bytes` of them, then zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-/* A number from device memory. */
+/* The same for one number of 4 bytes. */
 __device__ __forceinline__ void copy_number(u32 to, const float *from)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(to), "l"(from) : "memory");
@@ -777,15 +768,15 @@ template <int pending> __device__ __forceinline__ void copy_wait(void)
     asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory");
 }
 
-/* ---- launches that overlap, where the launch allows it: else these do nothing ---- */
+/* ---- overlapped launches: without the launch attribute that allows it, these do nothing ---- */
 
-/* The next kernel in the stream may begin when all blocks of this one have. */
+/* The next kernel in the stream may begin once all blocks of this one have called this, or have ended. */
 __device__ __forceinline__ void launch_next(void)
 {
     asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
 }
 
-/* Until the kernel before this one in the stream is through, and what it wrote is seen. */
+/* Waits until the previous kernel in the stream has ended and its stores are visible. */
 __device__ __forceinline__ void wait_for_last(void)
 {
     asm volatile("griddepcontrol.wait;" : : : "memory");
@@ -807,7 +798,7 @@ __device__ __forceinline__ float power_of_two(float a)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry = {
-    56, /* version */
+    57, /* version */
     { /* kernel: threads, bytes, resident */
         { 256, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -992,7 +983,7 @@ extern "C" __device__ const struct fpa_cuda_geometry gated_linear_d32_geometry =
     { { 16, 36, 402, 2048, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 3 }, /* totals */
 };
 
-/* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
+/* Packed row of factor l of feature f; the row of zeros after the last feature. */
 static __device__ const u16 feature_rows[FACTORS][FEATURES16] = {
     {
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
@@ -1015,19 +1006,19 @@ __device__ __forceinline__ int lane_column(void)
     return threadIdx.x & 3;
 }
 
-/* One lane of a warp, which does what one has to do. */
+/* Whether this is the warp's first lane, for work that one lane does. */
 __device__ __forceinline__ bool is_first_lane(void)
 {
     return (threadIdx.x & 31) == 0;
 }
 
-/* Number of the warp in its four. */
+/* Number of the warp in its group of four. */
 __device__ __forceinline__ u32 own_warp(void)
 {
     return threadIdx.x >> 5 & 3;
 }
 
-/* The lane's place among the 16 rows that load_matrices addresses: row, and which half of the columns. */
+/* The lane's row among the 16 that load_matrices addresses, and its half of the columns. */
 __device__ __forceinline__ int matrix_row(void)
 {
     return threadIdx.x & 15;
@@ -1038,7 +1029,7 @@ __device__ __forceinline__ int matrix_half(void)
     return threadIdx.x >> 4 & 1;
 }
 
-/* word[n] of lane t of four <- word[t] of lane n. */
+/* Transposes 4 x 4 words among four lanes: word[n] of lane t becomes word[t] of lane n. */
 __device__ __forceinline__ void exchange_words(u32 *word)
 {
 #pragma unroll
@@ -1054,14 +1045,14 @@ __device__ __forceinline__ void exchange_words(u32 *word)
     }
 }
 
-/* True when every vector of a tensor begins at a multiple of 16 bytes and fills whole ones. */
+/* Whether every vector of a tensor begins at a multiple of 16 bytes and is a whole number of pieces of 16 bytes. */
 __device__ __forceinline__ bool is_aligned(const void *base, const long long *stride, int width)
 {
     const i64 bytes = (i64)sizeof(element);
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
-/* 16 bytes of numbers to shared memory. */
+/* Stores 16 bytes of numbers to shared memory. */
 __device__ __forceinline__ void put_piece(u32 to, const element *number)
 {
     u32 word[4];
@@ -1072,8 +1063,8 @@ __device__ __forceinline__ void put_piece(u32 to, const element *number)
                  : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
 }
 
-/* How threads share rows of `parts` pieces: rows of a power of two of threads each, so that a thread has one piece of
- * every few rows, whose places need no divisions. */
+/* How threads share rows of `parts` pieces: a power of two of threads for each row, so that a thread has the same
+ * piece of every STEP-th row, and its addresses need no divisions. */
 template <int parts, int threads> struct row_shares {
     enum {
         POWER = parts <= 1 ? 1 : parts <= 2 ? 2 : parts <= 4 ? 4 : parts <= 8 ? 8 : parts <= 16 ? 16 : parts <= 32 ? 32
@@ -1083,9 +1074,9 @@ template <int parts, int threads> struct row_shares {
     };
 };
 
-/* to[token][] = x[first + token][], of which there are `width` numbers, by all `threads` of a block; zeros behind them
- * up to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned; else
- * a thread waits for `together` times 16 bytes at a time. */
+/* to[token][] = x[first + token][0 .. width - 1], by all `threads` of a block; zeros up to `parts` times 16 bytes,
+ * and for tokens from limit on. Rows in shared memory are `pitch` bytes apart. Asynchronous if aligned; otherwise a
+ * thread loads `together` times 16 bytes before it stores them. */
 template <int tokens, int parts, int pitch, int together = 1, int threads = THREADS>
 __device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                            bool aligned)
@@ -1145,18 +1136,18 @@ __device__ __forceinline__ element *outputs_of(const struct fpa_cuda_call &call,
     return (element *)call.o + b * call.o_stride[0] + head * call.o_stride[2];
 }
 
-/* ---- sequences: which, where and how long they are, and where their states are; here alone ----
+/* ---- sequences and their parts ----
  *
- * Where lengths differ (call.cu_seqlens) all tokens are one batch; b, a sequence's place on the batch's axis, is then
- * its first token, and strides say so. What sequences are divided into is counted head by head: sequence `number` has
- * its parts of so many tokens from b / tokens + number on, and no other one has these. */
+ * In packed batches (call.cu_seqlens) all tokens are one batch entry; b, a sequence's place on the batch axis, is then
+ * its first token, and strides are set accordingly. Parts of `tokens` tokens (chunks, segments, blocks) are numbered
+ * for each head: sequence `number` has the numbers from b / tokens + number on, which no other sequence has. */
 
 struct sequence {
     i64 b;
     int number, length;
 };
 
-/* Whatever it says, it stays among `tokens`. */
+/* Offset i of cu_seqlens, limited to 0 .. tokens, whatever it is. */
 __device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u32 i, i64 tokens)
 {
     const i64 offset = call.cu_seqlens_bytes == 8 ? ((const long long *)call.cu_seqlens)[i]
@@ -1164,7 +1155,7 @@ __device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u3
     return (u32)(offset < 0 ? 0 : offset > tokens ? tokens : offset);
 }
 
-/* In the batch. */
+/* Offset i among the call's tokens. */
 __device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
 {
     return offset_among(call, i, call.length);
@@ -1185,17 +1176,17 @@ __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_cal
     return sequence_among(call, number, call.length, call.longest);
 }
 
-/* Where its keys are, in a call of packed recent tokens: offsets are of these. */
+/* The sequence's keys, in a call with packed recent tokens, whose offsets count keys. */
 __device__ __forceinline__ struct sequence sequence_of_keys(const struct fpa_cuda_call &call, u32 number)
 {
     return sequence_among(call, number, call.length + call.recent, call.packed_recent);
 }
 
-/* The sequence that has part number `at`, or the last one before that. */
+/* The sequence that has part number `at`; if none has it, the last sequence whose first part is before it. */
 __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u32 tokens, u32 at)
 {
     u32 first = 0, end = (u32)call.sequences;
-    if (tokens > call.length) /* each has one */
+    if (tokens > call.length) /* each sequence has one part */
         return at < end ? at : end - 1;
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
@@ -1207,15 +1198,15 @@ __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u
     return first;
 }
 
-/* A part of a head of a sequence. Where lengths differ it may be behind the end. */
+/* A part of a head of a sequence. In packed batches it may be after the end of the sequence. */
 struct part {
     struct sequence own;
     u32 head;
     int index;
 };
 
-/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each. Where lengths differ they
- * are of a head, and heads come one after the other for each: those of a sequence are walked and read at about the same
+/* Part number `index` of all: `parts` for each head of a sequence, of `tokens` tokens each. In packed batches heads
+ * come first, so that all heads of a sequence are processed, and read, at about the same
  * time. */
 __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
                                                i64 tokens)
@@ -1229,7 +1220,7 @@ __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call,
     return {own, index % heads, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
-/* The first chunk of a head of a sequence, among all; the first segment. */
+/* The number of a sequence's first chunk for a head, among all; of its first segment. */
 __device__ __forceinline__ i64 first_chunk_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
 {
     if (call.cu_seqlens)
@@ -1245,7 +1236,7 @@ __device__ __forceinline__ i64 first_segment_of(const struct fpa_cuda_call &call
     return (number * call.heads + head) * segments;
 }
 
-/* And the first token's sums of gates, which are kept for whole blocks of 64. */
+/* The place of its first token among sums of log-gates, which are stored in whole blocks of 64. */
 __device__ __forceinline__ i64 gate_row_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
 {
     if (call.cu_seqlens)
@@ -1253,14 +1244,14 @@ __device__ __forceinline__ i64 gate_row_of(const struct fpa_cuda_call &call, i64
     return (number * call.heads + head) * call.gate_row;
 }
 
-/* Chunks and segments of a sequence. */
+/* Numbers of chunks and segments of a sequence. */
 __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, int length)
 {
     if (!call.cu_seqlens)
         return (int)call.chunks;
     if (length <= (int)call.whole)
         return length > 0;
-    const int all = length - (int)call.tail; /* but a last one that is the one's before */
+    const int all = length - (int)call.tail; /* a tail belongs to the chunk before it */
     return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
 
@@ -1269,7 +1260,7 @@ __device__ __forceinline__ int count_segments(const struct fpa_cuda_call &call, 
     return !call.cu_seqlens ? (int)call.segments : length > 0 ? ((u32)length - 1) / (u32)call.segment_tokens + 1 : 1;
 }
 
-/* The first token that chunk_state leaves out. */
+/* The first token that chunk_state does not process. */
 __device__ __forceinline__ int walk_end_of(const struct fpa_cuda_call &call, int length)
 {
     if (!call.cu_seqlens)
@@ -1277,7 +1268,7 @@ __device__ __forceinline__ int walk_end_of(const struct fpa_cuda_call &call, int
     return call.walk_end ? length : length > 0 ? (count_chunks(call, length) - 1) * (int)call.chunk : 0;
 }
 
-/* The states before and behind a sequence: NULL where there is none. */
+/* The initial and the final state of a sequence; NULL: there is none. */
 __device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 number, i64 head)
 {
     if (call.state_in && call.state_in_index) {
@@ -1300,11 +1291,11 @@ __device__ __forceinline__ state_element *final_state(const struct fpa_cuda_call
         + head * call.state_out_stride[1] : 0;
 }
 
-/* Bytes of states: a fourth of that cache. */
+/* bytes of states that stay: a fourth of the second-level cache of an H100 */
 enum { STAYING = 12 << 20 };
 
-/* How the second-level cache keeps states: until the next call reads them, before all that passes through it; of large
- * batches as much as is a small part of that cache. */
+/* Cache policy of states: they stay in the second-level cache until the next call reads them; of larger batches, a
+ * fraction of STAYING bytes does. */
 __device__ __forceinline__ unsigned long long staying_policy(const struct fpa_cuda_call &call)
 {
     const float bytes = (float)((call.cu_seqlens ? call.sequences : call.batch) * call.heads)
@@ -1324,18 +1315,18 @@ __device__ __forceinline__ const float *log_gates_of(const struct fpa_cuda_call 
     return call.log_gate + b * call.gate_stride[0] + head * call.gate_stride[2];
 }
 
-/* Running sums of a head's log-gates, as gate_scan leaves them. */
+/* Running sums of a head's log-gates, from gate_scan. */
 __device__ __forceinline__ const float2 *gate_sums_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
 {
     return (const float2 *)call.gates + gate_row_of(call, b, number, head);
 }
 
-/* A head of keys, of sequences of one length: number bh of all batches. */
+/* A key head of a batch with equal lengths: number bh over all batch entries. */
 struct key_head {
     i64 bh, b, head;
 };
 
-/* A head of queries, likewise; and the head whose keys it reads. */
+/* A query head, likewise, and its key head. */
 struct query_head {
     i64 b, query_head, head;
 };
@@ -1346,7 +1337,7 @@ __device__ __forceinline__ struct query_head query_head_of(const struct fpa_cuda
     return {bh / query_heads, query_head, query_head / (query_heads / (u32)call.heads)};
 }
 
-/* The head whose keys a head of queries reads. */
+/* The key head of a query head. */
 __device__ __forceinline__ u32 key_head_for(const struct fpa_cuda_call &call, u32 query_head)
 {
     return query_head / ((u32)call.query_heads / (u32)call.heads);
@@ -1366,7 +1357,7 @@ __device__ __forceinline__ int value_column(int block, int n)
     return (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
 }
 
-/* A number of a state, as staying_policy() has it. */
+/* Loads a number of a state with the cache policy of staying_policy(). */
 __device__ __forceinline__ state_element load_staying(const state_element *from, unsigned long long policy)
 {
     state_element a;
@@ -1379,8 +1370,9 @@ __device__ __forceinline__ void store_staying(state_element *to, state_element a
     asm volatile("st.global.L2::cache_hint.f32 [%0], %1, %2;" : : "l"(to), "f"(a), "l"(policy) : "memory");
 }
 
-/* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
- * last) stay as they are. together: rows at a time; addresses of both may have no registers. */
+/* Loads the lane's sums of two rows from a state as given. feature(i): the feature of row i; sums of rows without
+ * one (-1, or after the last) are unchanged. together: rows loaded at a time; addresses of both may need too many
+ * registers. */
 template <int together, typename features>
 __device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature,
                                           unsigned long long policy)
@@ -1421,7 +1413,7 @@ __device__ __forceinline__ void store_rows(const float *c, state_element *s, int
     }
 }
 
-/* The first `tiles` times 8 columns of row i, times a factor. */
+/* Multiplies row i, in the first `tiles` times 8 columns, by a factor. */
 template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, float factor)
 {
 #pragma unroll
@@ -1429,15 +1421,15 @@ template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, 
         c[4 * n + 2 * i] *= factor, c[4 * n + 2 * i + 1] *= factor;
 }
 
-/* ---- what is not finite ---- */
+/* ---- numbers that are not finite ---- */
 
-/* Zero; of a value that is not finite NaN. */
+/* 0 times the number: zero, or NaN for a number that is not finite. */
 __device__ __forceinline__ float zero_of(element a)
 {
     return to_float(a) * 0.0f;
 }
 
-/* noted + 0 a: not zero any more when one of the pair is not finite. */
+/* noted + 0 a: NaN, and so not zero, once one number of the pair is not finite. */
 __device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
 {
     u32 sum;
@@ -1445,7 +1437,7 @@ __device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
     return sum;
 }
 
-/* The pair, with zero for what is not finite: a carry shows where all bits of an exponent are ones. */
+/* The pair, with zero in place of numbers that are not finite: adding 1 to an exponent of all ones gives a carry. */
 __device__ __forceinline__ u32 finite_pair(u32 a)
 {
     const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
@@ -1454,21 +1446,21 @@ __device__ __forceinline__ u32 finite_pair(u32 a)
 
 /* ---- the causal edge ----
  *
- * A score behind the edge is zero, but times NaN or an infinity it would be NaN.
- * So the values of keys among which the edge lies are looked at. Where one is not finite, which is rare, products have
- * zero for it; queries from its token on get a NaN when their sums leave. Later keys and the state are multiplied as
- * they are. */
+ * A score after the edge is zero, but zero times NaN or an infinity would be NaN.
+ * So values in the tiles at the edge are checked. One that is not finite, which is rare, is zero in products, and
+ * queries from its token on get NaN when their sums are stored. Other tiles and the state are multiplied unchanged. */
 
-/* The number, of which the compiler knows nothing: what is rare and follows from it takes no registers where it is not
- * needed. */
+/* The same number, made opaque to the compiler: values derived from it for the rare case are computed there, and
+ * take no registers before. */
 __device__ __forceinline__ int anew(int a)
 {
     asm volatile("" : "+r"(a));
     return a;
 }
 
-/* NaN for sums of 16 queries from a token on whose value is not finite. v: values of `count` tokens, from the first one
- * that products may have zeros for; of them the first query has number `first`. width: numbers of a value from v on. */
+/* NaN for the sums of those of 16 queries that see a token whose value is not finite: queries from the token
+ * on. v: values of `count` tokens, from the first that products may
+ * have replaced by zero; the first query is number `first` of them. width: numbers of a value from v on. */
 __device__ __forceinline__ void spoil_queries(float *c, const element *v, i64 stride, int count, int width, int first)
 {
     const int thread = anew(threadIdx.x), query = first + (thread >> 2 & 7);
@@ -1500,7 +1492,7 @@ __device__ __forceinline__ void barrier_arrive(u32 barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory");
 }
 
-/* The warp is through with what a barrier stands for, of which one side is the copy engine's or a product's. */
+/* The warp arrives as one: all of its lanes are done with the data that the barrier guards. */
 __device__ __forceinline__ void warp_arrive(u32 barrier)
 {
     __syncwarp();
@@ -1508,13 +1500,13 @@ __device__ __forceinline__ void warp_arrive(u32 barrier)
         barrier_arrive(barrier);
 }
 
-/* What barrier_init did is seen by the copy engine and, behind a cluster_arrive, by the other blocks of a cluster. */
+/* Makes barrier_init visible to the copy engine and, after a cluster_arrive, to the other blocks of a cluster. */
 __device__ __forceinline__ void barrier_fence(void)
 {
     asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
 }
 
-/* Arrive, and let the phase wait for so many bytes that others send. */
+/* Arrives, and lets the phase wait for that many bytes of asynchronous copies. */
 __device__ __forceinline__ void barrier_expect(u32 barrier, u32 bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
@@ -1530,14 +1522,14 @@ __device__ __forceinline__ void barrier_wait(u32 barrier, u32 phase)
                  "}" : : "r"(barrier), "r"(phase) : "memory");
 }
 
-/* `bytes` (a multiple of 16) that lie one behind the other. */
+/* Bulk copy of contiguous `bytes`, a multiple of 16, from device to shared memory; completes on the barrier. */
 __device__ __forceinline__ void copy_bulk(u32 to, const void *from, u32 bytes, u32 barrier)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  : : "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
 
-/* What threads wrote to shared memory becomes visible to matrix instructions and bulk copies. */
+/* Makes the threads' writes to shared memory visible to wgmma and bulk copies (the async proxy). */
 __device__ __forceinline__ void fence_shared(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
@@ -1545,14 +1537,14 @@ __device__ __forceinline__ void fence_shared(void)
 
 /* ---- clusters of blocks ---- */
 
-/* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that
- * takes a fence for all of device memory. */
+/* All threads of the cluster arrive, and wait until all have. `relaxed` does not make earlier writes visible to
+ * other blocks: that would take a fence for all of device memory. */
 __device__ __forceinline__ void cluster_arrive(void)
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
 }
 
-/* The same, and what they did before is seen. */
+/* The same; earlier writes are visible after the wait. */
 __device__ __forceinline__ void cluster_arrive_done(void)
 {
     asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
@@ -1563,7 +1555,7 @@ __device__ __forceinline__ void cluster_wait(void)
     asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
 }
 
-/* An address of this block's shared memory, in block `rank`. */
+/* The address in block `rank` that corresponds to an address of this block's shared memory. */
 __device__ __forceinline__ u32 cluster_address(u32 own, int rank)
 {
     u32 address;
@@ -1579,13 +1571,13 @@ __device__ __forceinline__ float kernel_of(float d0)
 
 /* ---- gates ---- */
 
-/* What the state at `early` keeps until `late`: sums of log-gates, in two parts each. */
+/* The decay from `early` to `late`, exp2 of the difference of two sums of log-gates, each in two parts. */
 __device__ __forceinline__ float gate_between(float2 late, float2 early)
 {
     return power_of_two((late.x - early.x) + (late.y - early.y));
 }
 
-/* A log-gate times log2(e). Below -1e6 nothing of the past is left; minus infinity would become a NaN in
+/* A log-gate times log2(e), at least -1e6, where the decay is zero anyway: minus infinity would give NaN in
  * differences. */
 __device__ __forceinline__ double gate_exponent(float log_gate)
 {
@@ -1603,14 +1595,14 @@ __device__ __forceinline__ double sum_up_to_lane(double sum)
     return sum;
 }
 
-/* A sum as fp32 has it, and what that leaves out. */
+/* A sum in two parts: rounded to fp32, and the remainder. */
 __device__ __forceinline__ float2 in_two_parts(double sum)
 {
     const float high = (float)sum;
     return {high, (float)(sum - (double)high)};
 }
 
-/* s[key tile][4]: scores of the lane's queries and 16 keys times exp(G_t - G_j). */
+/* s[tile of keys][4] *= exp(G_t - G_j), scores of the lane's queries t and 16 keys j. */
 __device__ __forceinline__ void fade_scores(float (*s)[4], u32 query_gates, u32 key_gates)
 {
     const float2 late[2] = {get_floats(query_gates + lane_row() * 8), get_floats(query_gates + (lane_row() + 8) * 8)};
@@ -1621,8 +1613,8 @@ __device__ __forceinline__ void fade_scores(float (*s)[4], u32 query_gates, u32 
             s[n][i] *= gate_between(late[i >> 1], get_floats(key_gates + (n * 8 + lane_column() * 2 + (i & 1)) * 8));
 }
 
-/* gates[b][h][t] = sum of the log-gates from the chunk's first token to t, times log2(e), as a high and
- * a low part: differences of two sums are then exact to fp32, whatever lies between. A block a chunk. */
+/* gates[b][h][t] = the sum of log-gates from the chunk's first token to t, times log2(e), as a high and a low part,
+ * so that differences of two sums are exact to fp32, however large the sums are. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_ROWS)
 extern "C" __global__ void __launch_bounds__(256)
 gated_linear_d32_gate_scan(const __grid_constant__ struct fpa_cuda_call call)
@@ -1658,14 +1650,14 @@ gated_linear_d32_gate_scan(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- panels ---- */
 
-/* raw[token][] = x[first + token][], zero from token limit on. Asynchronous when aligned. */
+/* raw[token][] = x[first + token][], zeros from token limit on. Asynchronous if aligned. */
 template <int tokens>
 __device__ __forceinline__ void fetch_raw(u32 raw, const element *x, i64 stride, int first, int limit, bool aligned)
 {
     fetch_rows<tokens, 4, RAW_PITCH>(raw, x, stride, first, limit, D_IN, aligned);
 }
 
-/* values[token][] = v[first + token][columns of this block], zero behind limit and width. */
+/* values[token][] = v[first + token][the block's columns], zeros after limit and width. */
 __device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 stride, int first, int limit, int column,
                                              bool aligned)
 {
@@ -1673,20 +1665,20 @@ __device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 s
                                                                     DV - column, aligned);
 }
 
-/* The rows that nobody fills stay zero. */
+/* Clears a panel; rows that are never written stay zero. */
 __device__ __forceinline__ void clear_panel(u32 panel, int bytes)
 {
     for (int i = threadIdx.x * 4; i < bytes; i += THREADS * 4)
         put_word(panel + i, 0);
 }
 
-/* panel[row][token] of keys: of count tokens, ones behind which are zero, from raw[token][]. Ends with all rows
- * written. */
+/* panel[row][token] of keys: of `count` tokens, with ones that are zero afterwards, from raw[token][]. Ends with a
+ * barrier. */
 __device__ __forceinline__ void pack_keys(u32 panel, u32 raw, int count)
 {
     for (int i = threadIdx.x; i < 128; i += THREADS) {
         /* 4 pairs of tokens and 2 parts read 8 different banks; the odd part writes its later rows first, so that
-         * the two do not meet in a bank either */
+         * writes have no bank conflicts either */
         const int pair = (i >> 3) % 8 * 4 + (i >> 1 & 3), part = i / 64 * 2 + (i & 1);
         const bool later = part & 1;
         const uint4 a = get_words(raw + 2 * pair * RAW_PITCH + part * 16);
@@ -1709,12 +1701,12 @@ __device__ __forceinline__ void pack_keys(u32 panel, u32 raw, int count)
     __syncthreads();
 }
 
-/* panel[row][token] of queries, scaled, from raw[token][]. Ends with all rows written. */
+/* panel[row][token] of queries, scaled, from raw[token][]. Ends with a barrier. */
 __device__ __forceinline__ void pack_queries(u32 panel, u32 raw, int count)
 {
     for (int i = threadIdx.x; i < 256; i += THREADS) {
         /* 4 pairs of tokens and 2 parts read 8 different banks; the odd part writes its later rows first, so that
-         * the two do not meet in a bank either */
+         * writes have no bank conflicts either */
         const int pair = (i >> 3) % 16 * 4 + (i >> 1 & 3), part = i / 128 * 2 + (i & 1);
         const bool later = part & 1;
         const uint4 a = get_words(raw + 2 * pair * RAW_PITCH + part * 16);
@@ -1735,7 +1727,7 @@ __device__ __forceinline__ void pack_queries(u32 panel, u32 raw, int count)
     for (int i = threadIdx.x; i < 128; i += THREADS) {
         const u32 column = panel + i * ELEMENT;
         put_element(column + ONES_ROW * QUERY_PITCH, from_float(i < count ? 1.0f : 0.0f));
-        /* o left through this panel: what is to be zero may have been a part of it */
+        /* o was stored through this panel: rows of zeros may have been overwritten */
         put_element(column + ZERO_ROW * QUERY_PITCH, from_float(0.0f));
     }
     __syncthreads();
@@ -1743,7 +1735,7 @@ __device__ __forceinline__ void pack_queries(u32 panel, u32 raw, int count)
 
 /* ---- features ---- */
 
-/* b[tile][2]: 16 rows of values or of a tile of the state, all columns. */
+/* b[tile][2] = operands of all columns, of 16 rows of values or of a tile of the state. */
 template <int tiles> __device__ __forceinline__ void load_columns(u32 (*b)[2], u32 address, int pitch)
 {
     const u32 from = address + matrix_row() * pitch;
@@ -1754,9 +1746,9 @@ template <int tiles> __device__ __forceinline__ void load_columns(u32 (*b)[2], u
         load_transposed2(b[tiles - 1], from + (tiles - 1) * 16);
 }
 
-/* c[unit][tile] += phi(k)' v of one panel, for the units of this warp; row[l][u] is where from keys on the
- * lane's row of factor l is, here: the lane's token at the unit's coordinates. A fragment has features for rows and
- * tokens for columns. */
+/* c[unit][tile] += phi(k)' v of one panel, for the warp's units; row[l][u]: offset from `keys` of the
+ * lane's row of factor l, here: the lane's token at the unit's coordinates. The rows of a fragment are features, its
+ * columns tokens. */
 __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, const u32 (*row)[WARP_UNITS], u32 values,
                                           u32 decay)
 {
@@ -1770,7 +1762,7 @@ __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, co
 #pragma unroll
         for (int u = 0; u < WARP_UNITS; u++) {
             if ((threadIdx.x >> 5) * WARP_UNITS + u >= UNITS)
-                break; /* features behind the last one stay zero */
+                break; /* sums of features after the last one stay zero */
             load_transposed(factor0, keys + row[0][u] + k * 16 * RAW_PITCH);
             u32 a[4];
 #pragma unroll
@@ -1785,13 +1777,13 @@ __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, co
     }
 }
 
-/* Where from keys on the lane's part of a unit's coordinates is: see add_panel. */
+/* Offset from `keys` of the lane's part of a unit's coordinates, for add_panel. */
 __device__ __forceinline__ u32 coordinates_row(int unit)
 {
     return ((threadIdx.x & 7) + matrix_half() * 8) * RAW_PITCH + unit * 32 + (threadIdx.x >> 3 & 1) * 16;
 }
 
-/* The fragments of 16 queries, for the state and for keys; queries is the address of the first one. */
+/* Fragments of 16 queries, used for the state and for keys; queries: address of the first one. */
 __device__ __forceinline__ void load_queries(u32 (*a)[4], u32 queries)
 {
 #pragma unroll
@@ -1829,7 +1821,7 @@ __device__ __forceinline__ void read_tile(float (*c)[ALL_TILES][4], u32 queries,
 
 /* ---- scores ---- */
 
-/* Tiles of queries whose scores are computed together: one dot product shares its keys among all. */
+/* Tiles of queries whose scores are computed together: they share the operands of keys. */
 enum { SCORE_TILES = 2 };
 
 /* Packed row i of a dot product. */
@@ -1838,8 +1830,8 @@ __device__ __forceinline__ int dot_row(int i)
     return i;
 }
 
-/* d[query tile][key tile] += the dot product over `steps` times 16 rows from `first` on, of 16 keys; rows of queries
- * are `pitch` bytes apart. */
+/* d[tile of queries][tile of keys] += the dot product over `steps` times 16 rows from
+ * `first` on, with 16 keys; rows of queries are `pitch` bytes apart. */
 template <int tiles, int pitch, int steps>
 __device__ __forceinline__ void add_dot(float (*d)[2][4], u32 queries, u32 keys, int first)
 {
@@ -1859,8 +1851,8 @@ __device__ __forceinline__ void add_dot(float (*d)[2][4], u32 queries, u32 keys,
     }
 }
 
-/* s[query tile][key tile][4]: scores of 16 keys, as the matrix instruction lays them out; rows of queries
- * are `pitch` bytes apart. */
+/* s[tile of queries][tile of keys][4] = scores of 16 keys, in the layout of sums; rows of queries are `pitch` bytes
+ * apart. */
 template <int tiles, int pitch> __device__ __forceinline__ void score_keys(float (*s)[2][4], u32 queries, u32 keys)
 {
     float d[1][tiles][2][4] = {};
@@ -1874,7 +1866,8 @@ template <int tiles, int pitch> __device__ __forceinline__ void score_keys(float
                 s[m][n][i] = kernel_of(d[0][m][n][i]);
 }
 
-/* Scores of keys that a query does not see are zero. first: of the query tile's and of the keys. */
+/* Clears scores of keys that a query does not see. first_query, first_key: numbers of the tile's first query and
+ * key. */
 __device__ __forceinline__ void mask_scores(float (*s)[4], int first_query, int first_key, int limit)
 {
     const int behind = (first_query - first_key);
@@ -1888,7 +1881,8 @@ __device__ __forceinline__ void mask_scores(float (*s)[4], int first_query, int 
         }
 }
 
-/* NaN for sums of queries that see a value, of 16 keys', that is not finite. */
+/* Sets sums to NaN for queries that see a value, of 16 keys, that is not finite. The first query sees keys up to
+ * number `behind`. */
 template <int tiles> __device__ __forceinline__ void spoil_seen(float (*c)[ALL_TILES][4], u32 values, int behind)
 {
 #pragma unroll 1
@@ -1908,7 +1902,8 @@ template <int tiles> __device__ __forceinline__ void spoil_seen(float (*c)[ALL_T
         }
 }
 
-/* Values of 16 keys among which the edge lies, as operand b: zero for what is not finite; who sees that gets NaN. */
+/* Values of 16 keys at the causal edge, as operand b: zero in place of numbers that are not finite; queries that see
+ * these get NaN. */
 template <int tiles>
 __device__ __forceinline__ void keep_finite(u32 (*b)[2], float (*c)[ALL_TILES][4], u32 values, int behind)
 {
@@ -1924,11 +1919,12 @@ __device__ __forceinline__ void keep_finite(u32 (*b)[2], float (*c)[ALL_TILES][4
         b[i / 2][i % 2] = finite_pair(b[i / 2][i % 2]);
 }
 
-/* c[query tile][tile] += s v for 16 keys. The first query sees those up to number `behind`. */
+/* c[tile of queries][tile] += s v for 16
+ * keys. The first query sees keys up to number `behind`. */
 template <int tiles>
 __device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float (*s)[2][4], u32 values, int behind)
 {
-    const bool edge = behind < 15; /* among these keys */
+    const bool edge = behind < 15; /* the edge is among these keys */
     u32 b[ALL_TILES][2];
     load_columns<COLUMN_TILES>(b, values, VALUE_PITCH);
     if (edge)
@@ -1945,11 +1941,11 @@ __device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float
 
 /* ---- state ----
  *
- * S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (the chunked form). Each warp owns WARP_UNITS
- * units of features and all columns of its block in fp32; each block walks one segment of the sequence.
- * Before each chunk but those that carry fills a copy is written for the queries. */
+ * S <- exp(G) S + sum_j exp(G - G_j) phi(k_j) v_j' (the chunked form). Each warp has the sums of WARP_UNITS
+ * units of features and all columns of its block, in fp32; each block processes one segment of the sequence.
+ * Before each chunk, a copy is written for the queries, except where the kernel that carries totals writes it. */
 
-/* Feature of a lane's sums c[u][n][2i], c[u][n][2i+1]; behind the last one is none. */
+/* The feature of a lane's sums c[u][n][2i] and c[u][n][2i + 1]; from number FEATURES on there is none. */
 __device__ __forceinline__ int feature_of(int unit, int i)
 {
     return unit * 16 + lane_row() + i * 8;
@@ -1971,8 +1967,8 @@ __device__ __forceinline__ void store_state(const float (*c)[ALL_TILES][4], stat
         store_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); }, policy);
 }
 
-/* Sums -> a copy that queries read: [FEATURES16][COLUMNS]. Four tiles at a time, of which each of a row's four lanes
- * gets one: 64 bytes of a row, where the second-level cache would have parts of sectors. */
+/* Stores the sums as a copy for queries: [FEATURES16][COLUMNS]. The four lanes of a row exchange four tiles, so that
+ * each stores one: 64 contiguous bytes of a row instead of parts of sectors in the second-level cache. */
 __device__ __forceinline__ void store_copy(const float (*c)[ALL_TILES][4], copy_element *s, int unit, int block)
 {
 #pragma unroll
@@ -2009,8 +2005,8 @@ __device__ __forceinline__ void store_total(const float (*c)[ALL_TILES][4], floa
         }
 }
 
-/* Sums before a panel times the gates of the panel; what each key keeps until the panel's end goes to
- * shared memory. sums: of this (batch, head); start: of the chunk. */
+/* Multiplies the sums by the decay over the panel, and puts each key's decay to the panel's end to shared memory.
+ * sums: of this batch entry and head; start: the chunk's first token. */
 __device__ __forceinline__ void fade_panel(float (*c)[ALL_TILES][4], const float2 *sums, int start, int first, int end,
                                            u32 decay)
 {
@@ -2064,7 +2060,7 @@ gated_linear_d32_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
         for (int u = 0; u < WARP_UNITS; u++)
             row[l][u] = coordinates_row(unit + u);
 
-    /* a panel is computed with while the next one is on its way */
+    /* one panel is multiplied while the next one is fetched */
     const int start = first_chunk * chunk_tokens;
     if (start < segment_end) {
         fetch_raw<PANEL>(raw, k, call.k_stride[1], start, segment_end, k_aligned);
@@ -2096,7 +2092,7 @@ gated_linear_d32_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
         }
     }
     copy_wait<0>();
-    /* where the sums go is found again: registers are for them until here */
+    /* the destination is computed anew, so that it takes no registers before */
     u32 index = blockIdx.x;
     asm volatile("" : "+r"(index));
     const struct part behind = part_of(call, index / (COLUMN_BLOCKS * SLICES), (u32)call.heads, (u32)call.segments,
@@ -2110,16 +2106,16 @@ gated_linear_d32_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
 }
 #endif
 
-/* ---- carry ----
+/* ---- segment_scan ----
  *
- * Segments of a sequence were walked side by side, each from zero. With
+ * Segments of a sequence were processed at the same time, each from zero. With
  *     base_s = exp(G of segment s - 1) base_{s-1} + total_{s-1},  base_0 = 0,
  * the state before a chunk of segment s is its copy plus exp(G from the segment's start) base_s. A
- * block takes elements of one segment, CARRIED a thread; the block of the last one writes the final state. */
+ * block has elements of one segment, CARRIED for each thread; blocks of the last one write the final state. */
 
 enum {
-    CARRIED = 8,    /* elements a thread */
-    CARRIED_AT_ONCE = 8 /* copies, which are all asked for before one is added to */
+    CARRIED = 8,    /* elements for each thread */
+    CARRIED_AT_ONCE = 8 /* copies that are loaded before the first is used */
 };
 
 /* Sum of the log-gates of one chunk, times log2(e). */
@@ -2131,8 +2127,7 @@ __device__ __forceinline__ double chunk_gates(const struct fpa_cuda_call &call, 
     return (double)sum.x + (double)sum.y;
 }
 
-/* Sums of chunks first .. end - 1, by GATE_LANES lanes side by side, which come together: a thread by itself would wait
- * for memory some chunks at a time. */
+/* The sum over chunks first .. end - 1, by GATE_LANES lanes, so that their loads overlap. */
 enum { GATE_LANES = 16 };
 
 __device__ __forceinline__ double gates_of_chunks(const struct fpa_cuda_call &call, const struct sequence &own,
@@ -2148,8 +2143,8 @@ __device__ __forceinline__ double gates_of_chunks(const struct fpa_cuda_call &ca
     return sum;
 }
 
-/* factor[s] = product of the gates of segment s, for s < count <= segments; as many of them at a time as there are
- * groups of lanes. */
+/* factor[s] = the decay over segment s, for s < count <= segments; each group of GATE_LANES lanes has a segment at a
+ * time. */
 __device__ __forceinline__ void segment_gates(const struct fpa_cuda_call &call, const struct sequence &own, i64 head,
                                               i64 count, float *factor)
 {
@@ -2176,7 +2171,7 @@ __device__ __forceinline__ void add_total(float *base, const float *total, float
         base[i] = factor * base[i] + add[i];
 }
 
-/* A thread's elements of a copy, as it has them. */
+/* A thread's elements of a copy. */
 struct carried {
     uint4 words;
 };
@@ -2186,7 +2181,7 @@ __device__ __forceinline__ struct carried load_carried(const copy_element *copy)
     return {*(const uint4 *)copy};
 }
 
-/* They and the base -> a copy. */
+/* Stores them plus the base to the copy. */
 __device__ __forceinline__ void add_base(copy_element *copy, const struct carried &at, const float *base, float factor)
 {
     u32 word[4] = {at.words.x, at.words.y, at.words.z, at.words.w};
@@ -2196,7 +2191,8 @@ __device__ __forceinline__ void add_base(copy_element *copy, const struct carrie
     *(uint4 *)copy = uint4{word[0], word[1], word[2], word[3]};
 }
 
-/* Elements of a copy to those of a state: a feature's columns of all blocks. */
+/* Stores elements of a copy to a state as given to the caller: a feature's columns of all
+ * blocks. */
 __device__ __forceinline__ void store_final(state_element *s, const float *base, int element)
 {
 #pragma unroll
@@ -2212,7 +2208,7 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
     }
 }
 
-/* The same from a state. */
+/* Loads them from a state as given. */
 __device__ __forceinline__ void load_given(float *base, const state_element *s, int element)
 {
 #pragma unroll
@@ -2228,7 +2224,8 @@ __device__ __forceinline__ void load_given(float *base, const state_element *s, 
     }
 }
 
-/* A thread's elements of the copies before chunks `chunk` on; of those that have none yet, zeros. */
+/* Loads a thread's elements of the copies before chunks `chunk` on; zeros for the segment's first chunk, which has
+ * no copy yet. */
 __device__ __forceinline__ void ask_for_copies(struct carried *at, const copy_element *copies, i64 chunk, i64 first,
                                                i64 end, bool adds)
 {
@@ -2238,8 +2235,9 @@ __device__ __forceinline__ void ask_for_copies(struct carried *at, const copy_el
             && chunk + i > first ? load_carried(copies + (chunk + i) * (COPY_ROWS * COLUMNS)) : carried{};
 }
 
-/* Copies before chunks first .. end - 1 of a segment, and what each thread has of them: the copy before the segment's
- * own first chunk is the base. adds: else they are complete already. */
+/* Adds the base to the copies before chunks first .. end - 1 of a segment; the copy before its first chunk is the
+ * base itself. adds: false if copies are complete
+ * already. */
 __device__ __forceinline__ void carry_copies(const struct fpa_cuda_call &call, const struct sequence &own, i64 head,
                                              i64 first, i64 end, const float *base, int element, bool adds)
 {
@@ -2261,7 +2259,7 @@ __device__ __forceinline__ void carry_copies(const struct fpa_cuda_call &call, c
     }
 }
 
-/* Some elements of a segment of a head, by the block's threads. */
+/* Processes elements of a segment of a head, by all threads of the block. */
 __device__ __forceinline__ void carry(const struct fpa_cuda_call &call, u32 index, float *factor)
 {
     const u32 elements = blockDim.x * CARRIED, blocks = (COPY_ROWS * COLUMNS + elements - 1) / elements;
@@ -2297,7 +2295,7 @@ __device__ __forceinline__ void carry(const struct fpa_cuda_call &call, u32 inde
 extern "C" __global__ void __launch_bounds__(256, 2)
 gated_linear_d32_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 {
-    __shared__ float factor[1024]; /* at most as many segments */
+    __shared__ float factor[1024]; /* at most 1024 segments */
     carry(call, blockIdx.x, factor);
 }
 #endif
@@ -2317,7 +2315,7 @@ __device__ __forceinline__ void fetch_tile(u32 tile, const copy_element *s, int 
     }
 }
 
-/* c += phi(q) S: tiles of the state pass through a ring, STAGES - 1 of them on their way. */
+/* c += phi(q) S: tiles of the state pass through a ring, STAGES - 1 of them in flight. */
 __device__ __forceinline__ void read_state(float (*c)[ALL_TILES][4], const copy_element *s, u32 queries, u32 tiles)
 {
     enum { TILE = GROUP * 16 * TILE_PITCH };
@@ -2338,7 +2336,7 @@ __device__ __forceinline__ void read_state(float (*c)[ALL_TILES][4], const copy_
     __syncthreads();
 }
 
-/* What was read from the state fades from the chunk's start to each query. */
+/* Multiplies what was read from the state by the decay from the chunk's start to each query. */
 template <int tiles> __device__ __forceinline__ void fade_queries(float (*c)[ALL_TILES][4], u32 query_gates)
 {
 #pragma unroll
@@ -2351,7 +2349,7 @@ template <int tiles> __device__ __forceinline__ void fade_queries(float (*c)[ALL
         }
 }
 
-/* gates[token] = sums of tokens first.., of those before limit. */
+/* gates[i] = the sum of log-gates at token first + i, at most that of the last token before limit. */
 template <int tokens> __device__ __forceinline__ void fetch_gates(u32 gates, const float2 *sums, int first, int limit)
 {
     for (int i = threadIdx.x; i < tokens; i += THREADS)
@@ -2368,7 +2366,7 @@ struct attended {
     u32 key_gates;
 };
 
-/* c += the panel of keys that starts at token first. */
+/* c += scores times values of the panel of keys that starts at token `first`. */
 __device__ __forceinline__ void read_panel(float (*c)[ALL_TILES][4], const struct attended &a, int first, u32 values)
 {
 #pragma unroll 1
@@ -2392,7 +2390,7 @@ __device__ __forceinline__ void read_panel(float (*c)[ALL_TILES][4], const struc
     }
 }
 
-/* Sums of the warp's queries -> its part of shared memory. Other warps must be done with what lay there. */
+/* Writes sums of the warp's queries to its part of shared memory, which other warps must no longer read. */
 template <int tiles> __device__ __forceinline__ void stage_output(const float (*c)[ALL_TILES][4], u32 shared)
 {
     shared += (threadIdx.x >> 5) * tiles * 16 * OUTPUT_PITCH;
@@ -2407,7 +2405,7 @@ template <int tiles> __device__ __forceinline__ void stage_output(const float (*
                          pair_of(c[m][n][2 * i], c[m][n][2 * i + 1]));
 }
 
-/* The warp's part of shared memory -> o, in whole sectors. count: queries of the block that there are. */
+/* Stores the warp's part of shared memory to o, in whole sectors. count: queries of the block that exist. */
 template <int tiles>
 __device__ __forceinline__ void flush_output(u32 shared, element *o, i64 stride, int count, int block, bool aligned)
 {
@@ -2439,7 +2437,7 @@ __device__ __forceinline__ void store_output(const float (*c)[ALL_TILES][4], u32
     flush_output<tiles>(shared, o, stride, count, block, aligned);
 }
 
-/* QUERY_TOKENS queries of one head, from the last ones of a sequence, or of all, on. */
+/* The item's QUERY_TOKENS queries: the last ones of a sequence (of a packed batch) come first. */
 __device__ __forceinline__ struct part query_part_of(const struct fpa_cuda_call &call, u32 item)
 {
     const u32 blocks = (u32)(call.cu_seqlens ? call.length / QUERY_TOKENS + call.sequences
@@ -2453,7 +2451,7 @@ __device__ __forceinline__ struct part query_part_of(const struct fpa_cuda_call 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gated_linear_d32_chunk_output(const __grid_constant__ struct fpa_cuda_call call)
 {
-    /* the last blocks of a chunk have the most keys: they start first */
+    /* the last queries of a chunk have the most keys, so their blocks start first */
     const int block = blockIdx.x % COLUMN_BLOCKS;
     const struct part at = query_part_of(call, blockIdx.x / COLUMN_BLOCKS);
     const int length = at.own.length, first = at.index * QUERY_TOKENS, number = at.own.number;
@@ -2521,14 +2519,14 @@ gated_linear_d32_chunk_output(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- fused_chunk ----
  *
- * A block walks one segment of a query head's sequence, panel by panel: the queries read the state before
- * the panel (a copy in shared memory) and the panel's own keys; then the keys enter the state. The base of a
- * segment is what NAME_chunk_state left as totals of the segments before it. */
+ * A block processes one segment of a query head's sequence, panel by panel: the queries read the state before
+ * the panel (a copy in shared memory) and the panel's own keys; then the keys enter the state. A segment begins
+ * with the sum of the totals of the segments before it, which an earlier launch has stored. */
 
-/* A panel of queries is 4 warps of 16. */
+/* tiles of 16 queries of a panel for each warp */
 enum { FUSED_TILES = PANEL / (16 * WARPS) };
 
-/* c = total + factor c, for this warp's units. */
+/* c = total + factor c, for the warp's units. */
 __device__ __forceinline__ void add_segment(float (*c)[ALL_TILES][4], const float *total, int unit, int block,
                                             float factor)
 {
@@ -2547,8 +2545,8 @@ __device__ __forceinline__ void add_segment(float (*c)[ALL_TILES][4], const floa
         }
 }
 
-/* The state after the last segment goes to the caller, or to launches that come later: other blocks may still have to
- * read the initial state, which may lie where the final one goes. */
+/* Stores the state after the last segment, for the caller or for a later launch: the final state may have the
+ * address of the initial one, which other blocks may still have to read. */
 __device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, const float (*c)[ALL_TILES][4],
                                             i64 number, i64 head, int unit, int block)
 {
@@ -2558,7 +2556,8 @@ __device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, co
         store_state(c, final_state(call, number, head), unit, block, staying_policy(call));
 }
 
-/* What was read from the state fades from the panel's start to each query; before: the sum up to there. */
+/* Multiplies what was read from the state by the decay from the panel's start to each query; before: the sum of
+ * log-gates there. */
 __device__ __forceinline__ void fade_fused(float (*c)[ALL_TILES][4], u32 gates, float2 before)
 {
 #pragma unroll
@@ -2571,27 +2570,29 @@ __device__ __forceinline__ void fade_fused(float (*c)[ALL_TILES][4], u32 gates, 
 }
 
 struct fused_walk {
-    int block, column, unit;     /* of columns, its first one; first unit of the warp */
-    int segment, start, end;     /* of the sequence; its tokens */
-    int warp_query;              /* of a panel */
+    int block, column, unit;     /* block of columns; its first column; the warp's first unit */
+    int segment, start, end;     /* number in the sequence; tokens start .. end - 1 */
+    int warp_query;              /* the warp's first query in a panel */
     struct sequence own;
     int segments;
     i64 b, query_head, head;
     const element *q, *k, *v;
     element *o;
     bool q_aligned, k_aligned, v_aligned, o_aligned;
-    bool totals;                 /* no queries: they come in another launch */
-    bool given;                  /* a state before the first panel */
+    bool totals;                 /* only a total is computed: queries are another launch */
+    bool given;                  /* there is a state before the first panel */
 };
 
-/* First segments come first: they wait for no totals. Where they go ahead (call.ahead) the launch for totals walks them
- * with their queries, beside the totals of those between, and the launch of queries has all others. */
+/* Blocks of first segments come first, since they need no totals. If first segments go ahead (call.ahead), the
+ * launch for totals processes them with their queries, beside totals of all but the last of the others; the launch
+ * of queries has the other segments. */
 __device__ __forceinline__ struct part segment_at(const struct fpa_cuda_call &call, u32 walk)
 {
     const u32 heads = (u32)call.query_heads, lines = (u32)call.batch * heads, segments = (u32)call.segments;
     if (call.cu_seqlens)
         return part_of(call, walk, heads, segments, call.segment_tokens);
-    if (call.ahead && call.totals_only && walk >= lines) { /* of heads of keys, each by its first head of queries */
+    /* totals are of key heads; each is represented by its first query head */
+    if (call.ahead && call.totals_only && walk >= lines) {
         const u32 key_heads = (u32)call.heads, behind = walk - lines, key_lines = (u32)call.batch * key_heads;
         const u32 line = behind % key_lines;
         return {sequence_of(call, line / key_heads), line % key_heads * (heads / key_heads),
@@ -2601,7 +2602,7 @@ __device__ __forceinline__ struct part segment_at(const struct fpa_cuda_call &ca
     return {sequence_of(call, line / heads), line % heads, (int)(walk / lines) + (call.ahead && !call.totals_only)};
 }
 
-/* Of a segment that goes ahead queries and all are walked. */
+/* Whether only the segment's total is computed; a segment that goes ahead is computed with its queries. */
 __device__ __forceinline__ bool is_total(const struct fpa_cuda_call &call, int segment)
 {
     return call.totals_only && !(call.ahead && segment == 0);
@@ -2629,21 +2630,22 @@ __device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cu
     return w;
 }
 
-/* Where a sequence's totals begin: of all segments but the last, of which launches for totals have no more. */
+/* Where a sequence's totals
+ * begin: all segments but the last, which launches for totals leave out, have one. */
 __device__ __forceinline__ i64 first_total_of(const struct fpa_cuda_call &call, const struct fused_walk &w)
 {
     return first_segment_of(call, w.b, w.own.number, w.head,
                             call.segments - (call.cu_seqlens || call.totals_only ? 0 : 1));
 }
 
-/* A block without work: behind the sequence's
- * end, or a total of the last segment, which no later segment needs. */
+/* A block without work: after the end of the
+ * sequence, or for a total of the last segment, which no later segment needs. */
 __device__ __forceinline__ bool is_idle(const struct fpa_cuda_call &call, const struct fused_walk &w)
 {
     return call.cu_seqlens && w.segment >= w.segments - (w.totals ? 1 : 0);
 }
 
-/* The state before the segment: the call's, and the totals of the segments before. factor: room for gates of
+/* Loads the state before the segment: the initial state, and the totals of earlier segments. factor: room for decays of
  * segments. */
 __device__ __forceinline__ void begin_fused(float (*c)[ALL_TILES][4], const struct fpa_cuda_call &call,
                                             const struct fused_walk &w, float *factor)
@@ -2659,7 +2661,7 @@ __device__ __forceinline__ void begin_fused(float (*c)[ALL_TILES][4], const stru
                     factor[s]);
 }
 
-/* The state behind it: a total, or the final state. */
+/* Stores the state after the segment: a total, or the final state. */
 __device__ __forceinline__ void end_fused(const float (*c)[ALL_TILES][4], const struct fpa_cuda_call &call,
                                           const struct fused_walk &w)
 {
@@ -2669,7 +2671,7 @@ __device__ __forceinline__ void end_fused(const float (*c)[ALL_TILES][4], const 
         leave_state(call, c, w.own.number, w.head, w.unit, w.block);
 }
 
-/* The queries are unscaled: all of o is linear in them. */
+/* Queries are not scaled; since o is linear in them, o is. */
 __device__ __forceinline__ void scale_output(float *out)
 {
 #pragma unroll
@@ -2679,7 +2681,7 @@ __device__ __forceinline__ void scale_output(float *out)
 
 /* ---- copies and threads of warpgroups ---- */
 
-/* The copy engine fetches 64 numbers, from `column` on, of 64 tokens; what is not there is zero. */
+/* Copies a box by the copy engine: 64 numbers, from `column` on, of 64 tokens, with zeros outside of the tensor. */
 __device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &map, int column, int head, int token,
                                          int batch, u32 barrier)
 {
@@ -2688,8 +2690,7 @@ __device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &ma
                  : : "r"(to), "l"(&map), "r"(column), "r"(head), "r"(token), "r"(batch), "r"(barrier) : "memory");
 }
 
-/* The same, of a box: 64 numbers of 16 tokens, out of rows as a box comes in. What is outside of the tensor is left
- * out. */
+/* The same for a box: 64 numbers of 16 tokens, from swizzled rows. What is outside of the tensor is not written. */
 __device__ __forceinline__ void send_box(const struct fpa_tensor_map &map, u32 from, int column, int head, int token,
                                          int batch)
 {
@@ -2697,15 +2698,15 @@ __device__ __forceinline__ void send_box(const struct fpa_tensor_map &map, u32 f
                  : : "l"(&map), "r"(from), "r"(column), "r"(head), "r"(token), "r"(batch) : "memory");
 }
 
-/* A box as copy_box has it, into the second-level cache. */
+/* Prefetches a box, as copy_box has it, into the second-level cache. */
 __device__ __forceinline__ void bring_box(const struct fpa_tensor_map &map, int column, int head, int token, int batch)
 {
     asm volatile("cp.async.bulk.prefetch.tensor.4d.L2.global.tile [%0, {%1, %2, %3, %4}];"
                  : : "l"(&map), "r"(column), "r"(head), "r"(token), "r"(batch) : "memory");
 }
 
-/* Both of one sequence among many, which a box ends with: token `far` of the map is behind its last one, `end` among
- * all (runtime/cuda/launch_maps.c). */
+/* copy_box and send_box for one sequence of a packed batch, so that no box exceeds its end: token `far` of the map is
+ * the one behind the sequence's last token, which is token `end` of the batch (runtime/cuda/launch_maps.c). */
 __device__ __forceinline__ void copy_sequence_box(u32 to, const struct fpa_tensor_map &map, int column, int head,
                                                   int token, int end, int far, u32 barrier)
 {
@@ -2732,13 +2733,13 @@ __device__ __forceinline__ void bulk_wait_read(void)
     asm volatile("cp.async.bulk.wait_group.read 0;" : : : "memory");
 }
 
-/* All 128 threads of a warpgroup. */
+/* Synchronises the 128 threads of a warpgroup, by hardware barrier `name`. */
 __device__ __forceinline__ void warpgroup_sync(int name)
 {
     asm volatile("bar.sync %0, 128;" : : "r"(name) : "memory");
 }
 
-/* A slot of a ring, and how often the ring was gone round. */
+/* A stage of a ring, and the phase (parity) of its barriers: one thread's position in the ring. */
 struct turn {
     int slot;
     u32 phase;
@@ -2755,7 +2756,7 @@ template <int slots> __device__ __forceinline__ int slot_before(const struct tur
     return (at.slot > 0 ? at.slot : slots) - 1;
 }
 
-/* The word that another lane has. */
+/* The word of another lane. A result from a constant lane is uniform in the warp. */
 __device__ __forceinline__ u32 from_lane(u32 a, int lane)
 {
     u32 b;
@@ -2763,7 +2764,7 @@ __device__ __forceinline__ u32 from_lane(u32 a, int lane)
     return b;
 }
 
-/* Blocks of 8 x 8 numbers of 16 bits out of registers; lane l gives the address of row l % 8 of block l / 8. */
+/* stmatrix: stores blocks of 8 x 8 numbers of 16 bits; lane l gives the address of row l % 8 of block l / 8. */
 __device__ __forceinline__ void store_matrices(u32 address, const u32 *a)
 {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
@@ -2776,8 +2777,9 @@ __device__ __forceinline__ void store_matrices2(u32 address, const u32 *a)
                  : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
 }
 
-/* Tiles of 8 columns of a warp's 16 rows -> shared memory, two at a time. pair(n, i): the lane's two numbers of tile n
- * in its row i, 8 rows apart; place(n): where lanes have tile n, and those from 16 on the one behind it. */
+/* Stores `tiles` tiles of 8 columns of a warp's 16 rows to shared memory, two at a time. pair(n, i): the lane's two
+ * numbers of tile n in its row g (i = 0) or g + 8; place(n): address of the lane's row, in tile n for lanes 0 to 15, in
+ * tile n + 1 for the others. */
 template <int tiles, class pairs, class places>
 __device__ __forceinline__ void store_tiles(const pairs &pair, const places &place)
 {
@@ -2795,7 +2797,7 @@ __device__ __forceinline__ void store_tiles(const pairs &pair, const places &pla
     }
 }
 
-/* Registers of the calling warpgroup from here on. */
+/* Sets the number of registers of a thread of the calling warpgroup. */
 template <int count> __device__ __forceinline__ void registers_raise(void)
 {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(count));
@@ -2808,10 +2810,9 @@ template <int count> __device__ __forceinline__ void registers_lower(void)
 
 /* ---- matrix instructions of a warpgroup ----
  *
- * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16w.. of c and a, laid out as for the matrix instruction of a
- * warp: lane 4g + t rows g and g + 8, of every 8 columns 2t and 2t + 1. b, and a of the scores, lie in shared
- * memory: tiles of the state in blocks of 8 x 8 numbers, each 8 rows of 16 bytes one behind the other; queries, keys
- * and values in slabs. */
+ * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16 w to 16 w + 15 of c and a, laid out as for mma.sync: lane 4 g + t
+ * has rows g and g + 8, and of every 8 columns 2 t and 2 t + 1. b, and a of some products, are in shared memory: tiles
+ * of the state as blocks of 8 x 8 numbers, each 8 contiguous rows of 16 bytes; queries, keys and values in slabs. */
 
 __device__ __forceinline__ void multiply_begin(void)
 {
@@ -2828,7 +2829,7 @@ template <int pending> __device__ __forceinline__ void multiply_wait(void)
     asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(pending) : "memory");
 }
 
-/* Sums may be used again: the compiler sees no use of them move across this. */
+/* After a wait: the compiler may not move uses of these accumulators across this. */
 template <int count> __device__ __forceinline__ void make_opaque(float *c)
 {
 #pragma unroll
@@ -2836,8 +2837,8 @@ template <int count> __device__ __forceinline__ void make_opaque(float *c)
         asm volatile("" : "+f"(c[i]) : : "memory");
 }
 
-/* Sums in registers of their own: else the compiler takes what loaded them for a part of products under way, and
- * serialises those. */
+/* Copies accumulators, which were loaded from memory, to registers of their own: else ptxas takes the loads for a part
+ * of products in flight, and serialises these. */
 template <int count> __device__ __forceinline__ void take(float *c)
 {
 #pragma unroll
@@ -2847,15 +2848,15 @@ template <int count> __device__ __forceinline__ void take(float *c)
     }
 }
 
-/* Where an operand in blocks lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to
- * the next. Blocks may run along either. */
+/* Descriptor of an operand in blocks of 8 x 8. deep: bytes from the first 8 of the 16 numbers of the product's inner
+ * dimension to the others; wide: from 8 columns of b, or rows of a, to the next 8. */
 __device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
 {
     return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
 }
 
-/* The operand `bytes` further on. nearer: its second slab moves by so much less. One addition, instead of building the
- * descriptor anew from an address. */
+/* The descriptor of an operand `bytes` further, by one addition. nearer: bytes by which its second slab, or block, is
+ * nearer to the first one than before (subtracted from the descriptor's offset). */
 __device__ __forceinline__ u64 further(u64 operand, u32 bytes, u32 nearer = 0)
 {
     return (operand & 0xffffffff00000000ull) | (u32)((u32)operand + (bytes >> 4) - (nearer >> 4 << 16));
@@ -2868,8 +2869,8 @@ __device__ __forceinline__ u32 uniform(u32 a)
     return __shfl_sync(0xffffffffu, a, 0);
 }
 
-/* Sums of a tile of features or queries: a in registers, 16 bytes of b along N. Of a tile of the state, all columns; of
- * values, and of ones, those that one operand has. */
+/* Products with a in registers. multiply_tile: queries' features times a tile of the state, all columns;
+ * multiply_values: scores or keys' features times values. */
 __device__ __forceinline__ void multiply_tile(float *c, const u32 *a, u64 b)
 {
     asm volatile("{\n"
@@ -2900,7 +2901,7 @@ __device__ __forceinline__ void multiply_values(float *c, const u32 *a, u64 b)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
-/* Dots of 64 queries and 64 keys; 16 bytes of either along their rows. The first 16 rows set c, others add to it. */
+/* Dots of 64 queries and 64 keys, both in slabs, 16 rows at a time: begin_keys sets c, multiply_keys adds to it. */
 __device__ __forceinline__ void begin_keys(float *c, u64 a, u64 b)
 {
     asm volatile("{\n"
@@ -2939,7 +2940,7 @@ __device__ __forceinline__ void multiply_keys(float *c, u64 a, u64 b)
                  : "l"(a), "l"(b));
 }
 
-/* The same of 64 queries in registers. */
+/* The same with queries in registers. */
 __device__ __forceinline__ void begin_rows(float *c, const u32 *a, u64 b)
 {
     asm volatile("{\n"
@@ -2980,21 +2981,23 @@ __device__ __forceinline__ void multiply_rows(float *c, const u32 *a, u64 b)
 
 /* ---- slabs ----
  *
- * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
- * matrix instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory
- * is read by whole lines. */
+ * A slab has a row of 128 bytes, 64 numbers, for each token. Piece c of 16 bytes of row r is stored at place c ^ (r %
+ * 8), the swizzle of wgmma and the copy engine: pieces of a row, and equal pieces of 8 rows, are in different banks. */
+
+/* Offset of a piece in a slab. */
 __device__ __forceinline__ u32 slab_place(int row, int place)
 {
     return row * 128 + ((place ^ (row & 7)) << 4);
 }
 
-/* Operand in slabs. next: bytes to the slab with the following 64 columns, when the matrix has more. */
+/* Descriptor of an operand in slabs. next: bytes to the slab with the following 64 columns, if the operand has more. */
 __device__ __forceinline__ u64 slab_operand(u32 address, u32 next)
 {
     return operand(address, next, 1024) | 1ull << 62;
 }
 
-/* Where 8 numbers of a vector come from and go to; behind count they are zeros. Asynchronous when aligned. */
+/* Copies 8 numbers of a vector to shared memory, with zeros from number `count` on. Asynchronous (cp.async) if aligned;
+ * then all 8 are copied, or, without any, zeros are written. */
 __device__ __forceinline__ void fetch_eight(u32 to, const element *from, int count, bool aligned)
 {
     if (aligned) {
@@ -3016,8 +3019,8 @@ enum {
     SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
 };
 
-/* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers; by so many threads; bytes: of a row. */
+/* Slabs at `to` = x[first + token][], with zeros from token `limit` on and from number `width` on; x need not be
+ * aligned. blocks: blocks of 8 numbers of a token; threads: that call; bytes: of a slab's row. */
 template <int blocks, int threads = THREADS, int bytes = 128>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
@@ -3030,14 +3033,15 @@ __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride
     }
 }
 
-/* x, of which the compiler knows nothing: addresses of all tokens, worked out ahead, would take registers from sums. */
+/* Returns x, opaque to the compiler, which would otherwise compute the addresses of all tokens in advance and keep them
+ * in registers. */
 __device__ __forceinline__ const element *unknown(const element *x)
 {
     asm volatile("" : "+l"(x));
     return x;
 }
 
-/* The same, asynchronous when aligned. */
+/* The same; asynchronous if rows are aligned to 16 bytes. */
 template <int blocks, int threads = THREADS>
 __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                              bool aligned)
@@ -3053,7 +3057,7 @@ __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 strid
     const int bytes = lane_block * 8 < width ? 16 : 0;
     const element *from = x + lane_token * stride + lane_block * 8;
     to += lane_block / 8 * SLAB;
-    const u32 place = to + slab_place(lane_token, lane_block % 8); /* tokens 8 further on lie 8 rows further on */
+    const u32 place = to + slab_place(lane_token, lane_block % 8); /* 8 tokens further, the swizzle is the same */
 #pragma unroll
     for (int i = 0; i < FUSED_PANEL; i += TOKENS) {
         const int token = lane_token + i;
@@ -3067,7 +3071,7 @@ __device__ __forceinline__ void fetch_pieces(u32 to, const element *x, i64 strid
 
 /* ---- the causal edge: tiles of 64 values, in slabs ---- */
 
-/* A name of the warpgroup's own for its barrier. */
+/* Number of the warpgroup's own hardware barrier. */
 __device__ __forceinline__ int edge_barrier(void)
 {
     return 8 + (u32)anew(threadIdx.x) / 128;
@@ -3079,15 +3083,15 @@ __device__ __forceinline__ int edge_thread(void)
     return (u32)anew(threadIdx.x) % 128;
 }
 
-/* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
- * products behind a branch on it. */
+/* A word from shared memory that says whether values of a tile are not finite, uniform in the warp: ptxas would
+ * serialise products under a branch that may diverge. */
 __device__ __forceinline__ u32 warp_word(u32 address)
 {
     return from_lane(get_word(address), 0);
 }
 
-/* Not zero if some of the values that this thread looks at is not finite; `threads` threads look at a tile of 64
- * tokens. together: loads in flight. */
+/* Not 0 if some of this thread's share of a tile of 64 values is not finite; `threads` threads divide the tile.
+ * together: iterations unrolled. */
 template <int threads, int together> __device__ __forceinline__ u32 note_values(u32 values, int thread)
 {
     enum { PIECES = 64 * COLUMN_TILES };
@@ -3103,8 +3107,8 @@ template <int threads, int together> __device__ __forceinline__ u32 note_values(
     return noted;
 }
 
-/* Values of so many tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of as many rows. By
- * words: sums need the registers. */
+/* Copies `blocks` blocks of 8 columns of `tokens` values to slabs of as many rows, with zero for numbers that are not
+ * finite. By words rather than 16 bytes, since accumulators need the registers. A warpgroup calls. */
 template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
 {
 #pragma unroll 1
@@ -3117,13 +3121,13 @@ template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u3
     fence_shared();
 }
 
-/* A tile's products of scores and values, 16 tokens at a time, with zero for values that are not finite. place: 2048
- * bytes a slab that nobody else uses; multiply_step(step, place) begins the products of 16 tokens. blocks: of 8 columns
- * that an operand has, of z too. */
+/* A tile's products of scores and values, 16 tokens at a time, from a copy with zero for values that are not finite.
+ * place: a buffer of 2048 bytes for each slab; multiply_step(step, place) issues the products of 16 tokens. blocks:
+ * blocks of 8 columns of an operand, that of z included. A warpgroup calls. */
 template <int blocks, class product>
 __device__ __forceinline__ void multiply_finite(u32 values, u32 place, const product &multiply_step)
 {
-    warpgroup_sync(edge_barrier()); /* who needed the place is through */
+    warpgroup_sync(edge_barrier()); /* all of its warps have finished with the buffer's contents */
 #pragma unroll
     for (int step = 0; step < 4; step++) {
         copy_finite<blocks, 16>(place, values + step * 2048);
@@ -3136,36 +3140,39 @@ __device__ __forceinline__ void multiply_finite(u32 values, u32 place, const pro
     }
 }
 
-/* ---- fused_chunk, with the matrix instructions of a warpgroup ---- */
+/* ---- fused_chunk by a warpgroup ----
+ *
+ * For each panel: o = phi(q) S + scores v, then S += phi(k)' v, where products with S read a 16-bit copy of it in
+ * shared memory. */
 
 enum {
-    FUSED_STAGES = 4,          /* panels in shared memory, this one and those on their way */
+    FUSED_STAGES = 4,          /* panels in shared memory: the current one and those being fetched */
     KEY_TILES = PANEL / 16,
-    RING = 2,                 /* operands in registers that products on their way may still read */
+    RING = 2,                 /* operands in registers that products in flight may still read */
     TILE_ROWS = WARPS * WARP_UNITS * 16,
-    TILE = TILE_ROWS * 16 * ALL_TILES /* of the state as queries read it */
+    TILE = TILE_ROWS * 16 * ALL_TILES /* bytes of the copy of the state that queries read */
 };
 
-/* Operand b of one unit: 16 rows of the state as queries read it. */
+/* Operand b: 16 rows of the copy of the state, those of one unit. */
 __device__ __forceinline__ u64 unit_operand(u32 tile, int unit)
 {
     return operand(tile + unit * 256, 128, TILE_ROWS * 16);
 }
 
-/* Operand b of 16 tokens' values. */
+/* Operand b: the values of 16 tokens. */
 __device__ __forceinline__ u64 values_operand(u32 values)
 {
     return slab_operand(values, 16);
 }
 
-/* That of later tokens. */
+/* Operand b: values `bytes` bytes after those of another operand. */
 __device__ __forceinline__ u64 later_values(u64 values, u32 bytes)
 {
     return further(values, bytes);
 }
 
-/* The state -> shared memory, as queries read it: [column / 8][feature][column % 8], two blocks of columns of a unit's
- * features at a time. */
+/* Writes the copy of the state that queries read, [column / 8][feature][column % 8]: of a unit's features two blocks
+ * of columns at a time. */
 __device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 tile, int unit)
 {
     const u32 own = tile + unit * 256 + (threadIdx.x & 15) * 16 + (threadIdx.x >> 4 & 1) * (TILE_ROWS * 16);
@@ -3184,13 +3191,13 @@ __device__ __forceinline__ void load_queries(u32 *a, u32 queries, int unit)
                   queries + unit / 4 * SLAB + slab_place(own_warp() * 16 + matrix_row(), unit % 4 * 2 + matrix_half()));
 }
 
-/* The same as the state's type has it. */
+/* Operand a: a unit of coordinates of the warp's 16 queries, converted to the type of the copy. */
 __device__ __forceinline__ void form_queries(u32 *a, u32 queries, int unit)
 {
     load_queries(a, queries, unit);
 }
 
-/* Operand a: a unit of features of 16 keys from token k on; features behind the last one are zero. */
+/* Operand a: a unit of features of keys k .. k + 15; features after the last one are zero. */
 __device__ __forceinline__ void form_keys(u32 *a, u32 keys, int k, int unit)
 {
     if (WARPS * WARP_UNITS > UNITS)
@@ -3201,7 +3208,7 @@ __device__ __forceinline__ void form_keys(u32 *a, u32 keys, int k, int unit)
                                                             unit % 4 * 2 + (threadIdx.x >> 3 & 1)));
 }
 
-/* Dots of a panel's queries and its keys; on their way. */
+/* s = dots of a panel's queries and keys; returns with the products in flight. */
 __device__ __forceinline__ void dot_keys(float *s, u32 queries, u32 keys)
 {
     const u64 first_query = slab_operand(queries, 16), first_key = slab_operand(keys, 16);
@@ -3218,8 +3225,7 @@ __device__ __forceinline__ void dot_keys(float *s, u32 queries, u32 keys)
     multiply_commit();
 }
 
-/* out += phi(q) S for the warp's 16 queries; queries: address of the panel's. The products may still be on their
- * way. */
+/* out += phi(q) S for the warp's 16 queries; queries: address of the panel's. Returns with products in flight. */
 __device__ __forceinline__ void read_shared(float *out, u32 queries, u32 tile)
 {
     const u64 first = unit_operand(tile, 0);
@@ -3236,8 +3242,8 @@ __device__ __forceinline__ void read_shared(float *out, u32 queries, u32 tile)
     }
 }
 
-/* S += phi(k)' v of one panel, for the units of this warp; row as add_panel has it. The products may still be on their
- * way. */
+/* S += phi(k)' v of one panel, for the units of this warp. decay: address of the keys' decays. Returns with products in
+ * flight. */
 __device__ __forceinline__ void add_keys(float (*c)[ALL_TILES][4], u32 keys, u32 values, u32 decay)
 {
     const u64 first = values_operand(values);
@@ -3278,7 +3284,7 @@ template <int tiles> __device__ __forceinline__ void score_dots(float (*s)[4])
             s[i][j] = kernel_of(s[i][j]);
 }
 
-/* out += scores times a panel's values; the products are issued, not awaited. leaks: some value is not finite;
+/* out += scores times a panel's values; returns with the products in flight. leaks: some value is not finite; then
  * products read a copy at `room`, which is free at this time, with zeros in place of such values. */
 __device__ __forceinline__ void add_scored(float (*out)[ALL_TILES][4], const u32 (*p)[4], u32 values, u32 room,
                                            bool leaks)
@@ -3297,9 +3303,9 @@ __device__ __forceinline__ void add_scored(float (*out)[ALL_TILES][4], const u32
     }
 }
 
-/* out = what a panel's queries read of the state, where there is one, and of the panel's own keys. The last products
- * may still be on their way. before: the sum of gates up to the panel. leaks: some value is not finite, and zero goes
- * in its place. */
+/* out = phi(q) S, if the state is not zero (reads), + scores of the panel's own keys times values; returns with
+ * products in flight. before: the sum of log-gates before the panel. leaks: some value is not finite, and is replaced
+ * by zero here. */
 __device__ __forceinline__ void read_panel(float (*out)[ALL_TILES][4], u32 queries, u32 keys, u32 values, u32 tile,
                                            bool reads, bool leaks, int warp_query, u32 gates, float2 before)
 {
@@ -3323,7 +3329,7 @@ __device__ __forceinline__ void read_panel(float (*out)[ALL_TILES][4], u32 queri
     add_scored(out, p, values, queries, leaks);
 }
 
-/* What was read -> o in shared memory. Products of keys behind those of o go on. */
+/* Sums of the panel's queries -> o in shared memory. Products of keys, which were issued later, stay in flight. */
 __device__ __forceinline__ void finish_panel(float (*out)[ALL_TILES][4], u32 output, const struct fpa_cuda_call &call,
                                              const struct fused_walk &w, int first, bool leaks)
 {
@@ -3336,7 +3342,8 @@ __device__ __forceinline__ void finish_panel(float (*out)[ALL_TILES][4], u32 out
     stage_output<1>(out, output);
 }
 
-/* A panel's vectors into a stage, from token first on. */
+/* Fetches the panel that begins at token `first` into a stage: keys and values, and queries unless only a total is
+ * computed. */
 __device__ __forceinline__ void fetch_fused(const struct fpa_cuda_call &call, const struct fused_walk &w, u32 shared,
                                             int stage, int first)
 {
@@ -3348,16 +3355,16 @@ __device__ __forceinline__ void fetch_fused(const struct fpa_cuda_call &call, co
                                DV - w.column, w.v_aligned);
 }
 
-/* Not zero when a panel's values that the thread has fetched, as fetch_pieces has them, are not all finite. */
+/* Not zero if some value of a panel that this thread has fetched itself (by fetch_pieces) is not finite. */
 __device__ __forceinline__ u32 note_pieces(u32 values, bool aligned)
 {
-    /* of its first piece: others lie whole 8 tokens further */
+    /* the address of its first piece; later ones are multiples of 8 tokens further */
     const u32 thread = threadIdx.x % THREADS, place = values + slab_place(thread / COLUMN_TILES, thread % COLUMN_TILES);
     u32 noted = 0;
 #pragma unroll
     for (int token = 0; token < FUSED_PANEL; token += THREADS / COLUMN_TILES) {
         const uint4 a = get_words(place + token * 128);
-        /* a chain each */
+        /* independent chains */
         noted |= note_nonfinite(note_nonfinite(note_nonfinite(note_nonfinite(0, a.x), a.y), a.z), a.w);
     }
     return noted;
@@ -3373,7 +3380,7 @@ extern "C" __global__ void __launch_bounds__(THREADS, 2)
 gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
 {
     if (call.totals_only)
-        launch_next(); /* queries come in another launch */
+        launch_next(); /* the launch with queries may begin early */
     const struct fused_walk w = find_fused_walk(call);
     if (is_idle(call, w))
         return;
@@ -3388,12 +3395,12 @@ gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
             fetch_fused(call, w, shared, i, panel_token(w, i, panels));
         copy_commit();
     }
-    /* the first panels are on their way */
+    /* the first panels are being fetched */
     if (threadIdx.x < 2)
         put_word(edge + threadIdx.x * 4, 0);
     __syncthreads();
     float c[WARP_UNITS][ALL_TILES][4] = {};
-    __shared__ float factor[64]; /* at most as many segments */
+    __shared__ float factor[64]; /* decay of each segment, at most 64 */
     begin_fused(c, call, w, factor);
     int stage = 0;
     for (int i = 0; i < panels; i++, stage = stage + 1 < FUSED_STAGES ? stage + 1 : 0) {
@@ -3401,7 +3408,7 @@ gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
         const u32 here = values + stage * SLAB, queries = shared + stage * VECTORS;
         const u32 keys = queries + FUSED_STAGES * VECTORS;
         const bool reads = !w.totals && (i > 0 || w.given);
-        const u32 tile = tiles + i % 2 * TILE; /* the tile before this one is still being read */
+        const u32 tile = tiles + i % 2 * TILE; /* the previous copy is still being read */
         if (reads)
             share_state(c, tile, w.unit);
         copy_wait<FUSED_STAGES - 2>();
@@ -3418,7 +3425,7 @@ gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
             fetch_fused(call, w, shared, stage ? stage - 1 : FUSED_STAGES - 1,
                         panel_token(w, i + FUSED_STAGES - 1, panels));
         copy_commit();
-        /* o leaves one panel late: a fence waits for stores, and the next one is far */
+        /* o is stored one panel late: a fence waits for stores in flight, and the next fence is a whole panel away */
         if (!w.totals && i > 0)
             flush_output<1>(output, w.o + (i64)(first - PANEL) * call.o_stride[1], call.o_stride[1], PANEL, w.block,
                             w.o_aligned);
@@ -3447,55 +3454,59 @@ gated_linear_d32_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- cluster_scan ----
  *
- * As NAME_fused_chunk, where sequences are few: a sequence's blocks are a cluster, and take spans of 128 tokens in
- * turn. What the keys of a span add to the state needs no state before them. So all that a block waits for is one sum:
- * the state before its span comes from the block before, in fp32, and goes on to the next with these keys. A thread
- * hears of and sends the sums that are its own. Nobody has to tell that a place is free: the state that comes has been
- * through all other blocks, which had to read what lay there first.
+ * Computes what NAME_fused_chunk computes, for calls of few sequences: the n blocks of a cluster share a sequence, and
+ * block i processes its spans i, i + n, i + 2n ... of 128 tokens. Of each span
  *
-
- * One warpgroup adds keys and hands the state on, two read it and write o, a half of the span each; one thread of the
- * last has the copy engine fetch, one warp adds gates up, and two warps look whether values are finite, of a half
+ *     o = q S + scores V,    next S = decay S + K' V
+ *
+ * K' V needs no state, so a block computes it before S arrives. The previous block sends S in fp32 through distributed
+ * shared memory; each thread receives the sums that it holds itself, and sends its own to the same thread of the next
+ * block. No barrier says that the buffer of S is free: S arrives there again only after it has passed through all
+ * blocks of the cluster, and this block sent it on after it had read the buffer.
+ *
+ * Warpgroup 0 adds keys and passes the state on; warpgroups 1 and 2 compute o, of a half of the span each. Of warpgroup
+ * 3 one thread issues copies, one warp sums log-gates, and two warps check whether values are finite, of a half
  * each. */
 
 enum {
     CLUSTER_SCAN_THREADS = 512,
     SPAN = 128,
-    SPANS = 3,               /* places for them */
+    SPANS = 3,               /* pipeline stages, one for each span */
     QUERIES = VECTORS,
-    HALF = QUERIES + VECTORS + SLAB,   /* bytes: queries, keys, values */
-    CLUSTER_SCAN_SUMS = WARP_UNITS * ALL_TILES, /* fours of sums a thread */
-    CLUSTER_SCAN_WARP = CLUSTER_SCAN_SUMS * 16 * 32,   /* bytes of a warp's, */
-    HANDED = 2,                                        /* handed on in so many pieces, */
-    HANDED_SUMS = (CLUSTER_SCAN_SUMS + 1) / HANDED,    /* of so many fours, the last one of what is left */
+    HALF = QUERIES + VECTORS + SLAB,   /* bytes of a half: queries, keys, values */
+    CLUSTER_SCAN_SUMS = WARP_UNITS * ALL_TILES, /* groups of four sums of a thread */
+    CLUSTER_SCAN_WARP = CLUSTER_SCAN_SUMS * 16 * 32,   /* bytes of a warp's sums */
+    HANDED = 2,                                        /* pieces in which a state is passed on */
+    HANDED_SUMS = (CLUSTER_SCAN_SUMS + 1) / HANDED,    /* groups of four in a piece; the last piece has the rest */
     CLUSTER_SCAN_COPIES = 2,
-    /* of a span's gates: sums up to each token, in two parts; behind them */
-    GATE_DECAYS = SPAN * 8,               /* what each key keeps until the span's end, 16 bits each, */
-    GATE_HALVES = GATE_DECAYS + SPAN * 2, /* what each of the first half keeps until that half's end, too, */
-    GATE_DECAY = GATE_HALVES + PANEL * 2,   /* and what the span leaves of the state before it */
+    /* a span's gates: the sum of log-gates up to each token, in two parts; then the factors below */
+    GATE_DECAYS = SPAN * 8,               /* of each key, exp(sum at the span's end - sum at the key), 16 bits */
+    GATE_HALVES = GATE_DECAYS + SPAN * 2, /* of each key of the first half, the same until the end of that half */
+    GATE_DECAY = GATE_HALVES + PANEL * 2,   /* of the state before the span */
     GATES = 1424,
-    /* shared memory, behind the halves */
-    AT_OUTPUTS = 147456, /* slabs of o on their way */
+    /* shared memory after the halves */
+    AT_OUTPUTS = 147456, /* slabs of o that the copy engine stores */
     AT_COPIES = 163840,
-    AT_STATE = 172032,   /* as it comes */
+    AT_STATE = 172032,   /* receive buffer */
     AT_GATES = 180224,
     HALF_BARRIERS = 184496, /* full, then free */
     COPY_BARRIERS = HALF_BARRIERS + 32 * SPANS,
     STATE_BARRIERS = COPY_BARRIERS + 16 * CLUSTER_SCAN_COPIES,
-    LOOKED_BARRIERS = 184688, /* of each half: it is known */
-    AT_EDGES = 184736 /* whether some value of it is not finite */
+    LOOKED_BARRIERS = 184688, /* of each half: its values have been checked */
+    AT_EDGES = 184736 /* of each half: whether some value is not finite */
 };
 
-/* Where a block is. Its cluster has a line (a query head's block of columns of a sequence), and where lines are more
- * than clusters others behind it: spans of all of them are dealt to its blocks in turn. So a line begins while the one
- * before is walked, without a launch, and neither barriers nor boxes on their way know of it. */
+/* The position of a block in its walk. A line is a block of columns of one query head and sequence. A cluster
+ * processes line blockIdx.y, then, if there are more lines than clusters, line blockIdx.y + gridDim.y and so on; its
+ * blocks take the spans of all these lines in turn. So a line begins while the previous one is being processed, and
+ * barriers and copies need not know where a line ends. */
 struct cluster_scan_part {
-    int line, lines, span, spans; /* of the line: the block's next one, and all */
+    int line, lines, span, spans; /* the block's next span; all spans of the line */
     int block;                    /* of columns */
     int b, query_head, head;
 };
 
-/* The line that has the block's next span; behind all of them none. */
+/* Advances to the line that contains the block's next span; afterwards part.line >= part.lines if there is none. */
 __device__ __forceinline__ void cluster_scan_seek(const struct fpa_cuda_call &call, struct cluster_scan_part &part)
 {
     while (part.span >= part.spans && part.line < part.lines)
@@ -3514,7 +3525,7 @@ __device__ __forceinline__ struct cluster_scan_part cluster_scan_begin(const str
     return part;
 }
 
-/* To the block's next span. */
+/* Advances to the block's next span. */
 __device__ __forceinline__ void cluster_scan_go_on(const struct fpa_cuda_call &call, struct cluster_scan_part &part)
 {
     part.span += (int)gridDim.x;
@@ -3522,8 +3533,7 @@ __device__ __forceinline__ void cluster_scan_go_on(const struct fpa_cuda_call &c
         cluster_scan_seek(call, part);
 }
 
-/* Whether the block has the cluster's first span, which receives no state; below, its last span, which passes none
- * on. */
+/* The cluster's first span receives no state, its last one sends none. */
 __device__ __forceinline__ bool is_first_span(const struct cluster_scan_part &part)
 {
     return part.span == 0 && part.line == (int)blockIdx.y;
@@ -3534,13 +3544,13 @@ __device__ __forceinline__ bool is_last_span(const struct cluster_scan_part &par
     return part.span + 1 == part.spans && part.line + (int)gridDim.y >= part.lines;
 }
 
-/* Tokens of its sequence. */
+/* Tokens of the part's sequence. */
 __device__ __forceinline__ int count_tokens(const struct fpa_cuda_call &call, const struct cluster_scan_part &)
 {
     return (int)call.length;
 }
 
-/* Bytes of a piece of a warp's sums. */
+/* Bytes of one piece of a warp's sums. */
 __device__ __forceinline__ u32 handed_bytes(int piece)
 {
     return (piece + 1 < HANDED ? HANDED_SUMS : CLUSTER_SCAN_SUMS - (HANDED - 1) * HANDED_SUMS) * 512;
@@ -3549,9 +3559,11 @@ __device__ __forceinline__ u32 handed_bytes(int piece)
 __device__ __forceinline__ void cluster_scan_init(u32 shared)
 {
     for (int i = 0; i < 2 * SPANS; i++) {
-        barrier_init(shared + HALF_BARRIERS + i * 8, i % 2 ? 1 : 1 + 32); /* boxes, and lanes that add gates up */
-        /* warps that read it: of keys, and of the second half's queries, or of both halves' */
-        /* and one that looks at values */
+        /* the copy engine, and in first halves the lanes that sum gates */
+        barrier_init(shared + HALF_BARRIERS + i * 8, i % 2 ? 1 : 1 + 32);
+        /* released by the warps that read the half: 4 of keys, and 4 of the second half's queries or 8 of both
+         * halves' (which see the first half's keys) */
+        /* and the warp that checks values */
         barrier_init(shared + HALF_BARRIERS + (2 * SPANS + i) * 8, (i % 2 ? 8 : 12) + 1);
         barrier_init(shared + LOOKED_BARRIERS + i * 8, 1);
     }
@@ -3568,7 +3580,7 @@ __device__ __forceinline__ void cluster_scan_init(u32 shared)
 
 /* ---- cluster_scan: boxes, by one thread ---- */
 
-/* Boxes of a half of the part's span: take(place in the half, map, column, head). */
+/* Calls take(offset in the half, map, column, head) for each box of a half of a span. */
 template <class taker>
 __device__ __forceinline__ void cluster_scan_boxes(const struct fpa_cuda_maps &maps,
                                                    const struct cluster_scan_part &part, const taker &take)
@@ -3581,7 +3593,7 @@ __device__ __forceinline__ void cluster_scan_boxes(const struct fpa_cuda_maps &m
     take(QUERIES + VECTORS, maps.value, part.block * COLUMN_TILES * 8, part.head);
 }
 
-/* The state before a line whose first keys are on their way, into the second-level cache. */
+/* Prefetches the initial state of a line into the second-level cache, while its first keys are fetched. */
 __device__ __forceinline__ void cluster_scan_bring_state(const struct fpa_cuda_call &call, i64 number, i64 head)
 {
     enum { BYTES = FEATURES * DV * (int)sizeof(state_element) / 16 * 16 };
@@ -3591,9 +3603,10 @@ __device__ __forceinline__ void cluster_scan_bring_state(const struct fpa_cuda_c
                      "l"(staying_policy(call)) : "memory");
 }
 
-/* The first spans into that cache, where writes of the kernel before this one are seen too: while that one ends, memory
- * is at work for this one, and with two spans more than there are places for while the first ones are walked. Slots of
- * states are known when it is through. */
+/* Prefetches the block's first spans into the second-level cache, which is coherent with what the previous kernel
+ * still writes, so that memory is busy while that kernel ends. Two spans more than there are stages: these are
+ * fetched while the first ones are processed. The initial state is prefetched only if its slot is not read from
+ * state_in_index, which the previous kernel may still write. */
 __device__ __forceinline__ void cluster_scan_bring_near(const struct fpa_cuda_call &call,
                                                         const struct fpa_cuda_maps &maps)
 {
@@ -3637,7 +3650,8 @@ __device__ __forceinline__ void cluster_scan_fetch(const struct fpa_cuda_call &c
 
 enum { LANE_GATES = SPAN / 32 };
 
-/* Of the part's span, if there is one. */
+/* The log-gates of the part's span, SPAN / 32 consecutive ones a lane; zeros after the sequence, and if there is no
+ * span. */
 __device__ __forceinline__ void cluster_scan_load_gates(float *log_gate, const struct fpa_cuda_call &call,
                                                         const struct cluster_scan_part &part)
 {
@@ -3649,7 +3663,8 @@ __device__ __forceinline__ void cluster_scan_load_gates(float *log_gate, const s
         log_gate[i] = first + i < end ? from[(first + i) * call.gate_stride[1]] : 0.0f;
 }
 
-/* As NAME_gate_scan has them, with a span for a chunk. */
+/* The running sum G of a span's log-gates, in two parts, as NAME_gate_scan writes it for a chunk; exp(G_end - G) of
+ * each key, exp(G_middle - G) of each key of the first half, and exp(G_end). */
 __device__ __forceinline__ void cluster_scan_sum_gates(const float *log_gate, u32 gates)
 {
     const int lane = threadIdx.x & 31;
@@ -3660,7 +3675,7 @@ __device__ __forceinline__ void cluster_scan_sum_gates(const float *log_gate, u3
         sum[i] = before;
     }
     const double upto = sum_up_to_lane(before), total = __shfl_sync(0xffffffffu, upto, 31);
-    before = __shfl_up_sync(0xffffffffu, upto, 1); /* and no difference: infinities would make it NaN */
+    before = __shfl_up_sync(0xffffffffu, upto, 1); /* no difference of sums: infinite log-gates would make it NaN */
     before = lane > 0 ? before : 0;
 #pragma unroll
     for (int i = 0; i < LANE_GATES; i++) {
@@ -3691,7 +3706,7 @@ __device__ __forceinline__ void cluster_scan_gates(const struct fpa_cuda_call &c
         for (int i = 0; i < LANE_GATES; i++)
             log_gate[i] = next[i];
         cluster_scan_go_on(call, part);
-        cluster_scan_load_gates(next, call, part); /* they take their time */
+        cluster_scan_load_gates(next, call, part); /* a span ahead, since loads from device memory are slow */
         barrier_wait(full + 16 * SPANS, at.phase ^ 1);
         cluster_scan_sum_gates(log_gate, shared + AT_GATES + at.slot * GATES);
         barrier_arrive(full);
@@ -3701,7 +3716,8 @@ __device__ __forceinline__ void cluster_scan_gates(const struct fpa_cuda_call &c
 
 /* ---- cluster_scan: values that are not finite ---- */
 
-/* A warp looks at a half's values when they have come. */
+/* Each of two warps checks the values of one half of each span once they have arrived, and stores the result in
+ * AT_EDGES. */
 __device__ __forceinline__ void cluster_scan_look(const struct fpa_cuda_call &call, u32 shared)
 {
     struct turn at = {0, 0};
@@ -3720,14 +3736,15 @@ __device__ __forceinline__ void cluster_scan_look(const struct fpa_cuda_call &ca
     }
 }
 
-/* What they found. */
+/* Waits for the check of a half; returns whether some value is not finite. */
 __device__ __forceinline__ bool cluster_scan_leaks(u32 shared, int half, u32 phase)
 {
     barrier_wait(shared + LOOKED_BARRIERS + half * 8, phase);
     return warp_word(shared + AT_EDGES + half * 4);
 }
 
-/* Sums of queries of a half that begins at token first, of which some value is not finite. */
+/* Adds what values that are not finite contribute to the outputs of a half that begins at token `first`: only queries
+ * that see such a value get it. */
 template <class walk>
 __device__ __forceinline__ void cluster_scan_spoil(float (*out)[ALL_TILES][4], const struct fpa_cuda_call &call,
                                                    const walk &part, int first)
@@ -3805,7 +3822,7 @@ __device__ __forceinline__ void cluster_scan_await(const struct handover &way, u
         barrier_wait(way.come + piece * 8, phase);
 }
 
-/* A state that comes from elsewhere -> where the others come. */
+/* Writes a state that no block of the cluster has sent to the receive buffer, in the layout of those sent. */
 __device__ __forceinline__ void cluster_scan_put(const float (*sum)[ALL_TILES][4], u32 place)
 {
 #pragma unroll
@@ -3816,7 +3833,7 @@ __device__ __forceinline__ void cluster_scan_put(const float (*sum)[ALL_TILES][4
     }
 }
 
-/* The state before all tokens of a line. */
+/* The initial state of a line, or zero -> the receive buffer. */
 __device__ __forceinline__ void cluster_scan_begin_state(const struct fpa_cuda_call &call,
                                                          const struct cluster_scan_part &part, u32 place, int unit)
 {
@@ -3847,7 +3864,7 @@ __device__ __forceinline__ struct handover cluster_scan_way(u32 shared, int next
     return {place, come, cluster_address(place, next), cluster_address(come, next)};
 }
 
-/* sum = what the keys of a span add to the state. */
+/* sum = K' V of a span: what its keys add to the state. */
 __device__ __forceinline__ void cluster_scan_sum(float (*sum)[ALL_TILES][4], u32 shared, const struct turn &at)
 {
 #pragma unroll
@@ -3887,11 +3904,11 @@ __device__ __forceinline__ void cluster_scan_keys(const struct fpa_cuda_call &ca
         const float decay = get_float(shared + AT_GATES + at.slot * GATES + GATE_DECAY);
         warp_arrive(full + 16 * SPANS);
         warp_arrive(full + 16 * SPANS + 8);
-        if (part.span == 0 && !first) { /* what comes is another line's */
+        if (part.span == 0 && !first) { /* the state that arrives belongs to the previous line */
             cluster_scan_await(way, phase);
             cluster_scan_begin_state(call, part, way.place, unit);
         }
-        float c[WARP_UNITS][ALL_TILES][4]; /* nothing of it lives while keys are added */
+        float c[WARP_UNITS][ALL_TILES][4]; /* declared here, so that it takes no registers while keys are added */
         cluster_scan_hand<0>(sum, c, way, phase, !first, goes, decay);
         cluster_scan_hand<1>(sum, c, way, phase, !first, goes, decay);
         phase ^= !first;
@@ -3903,7 +3920,7 @@ __device__ __forceinline__ void cluster_scan_keys(const struct fpa_cuda_call &ca
 
 /* ---- cluster_scan: queries ---- */
 
-/* A warp's sums -> its rows of a slab, where the copy engine may read them. */
+/* A warp's sums of 16 queries -> its rows of a slab, in 16 bits, visible to the copy engine. */
 __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
 {
     store_tiles<COLUMN_TILES>([&](int n, int i) { return pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]); },
@@ -3912,16 +3929,15 @@ __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
     __syncwarp();
 }
 
-/* A warp's rows of o, from a token of the sequence on. */
+/* Stores a warp's rows of o, which begin at token `token` of the sequence. */
 __device__ __forceinline__ void send_rows(const struct fpa_cuda_maps &maps, const struct cluster_scan_part &part,
                                           u32 rows, int token)
 {
     send_box(maps.output, rows, part.block * COLUMN_TILES * 8, part.query_head, token, part.b);
 }
 
-/* A warpgroup's sums -> o: written to shared memory as rows, and stored from there by the copy engine,
- * which leaves out rows behind the sequence's
- * end. */
+/* A warpgroup's sums -> rows of o in shared memory, which the copy engine stores; it stores no rows after the
+ * sequence's end. */
 template <class walk>
 __device__ __forceinline__ void cluster_scan_store(float (*out)[ALL_TILES][4], const struct fpa_cuda_maps &maps,
                                                    const walk &part, u32 rows, int token)
@@ -3938,8 +3954,8 @@ __device__ __forceinline__ void cluster_scan_store(float (*out)[ALL_TILES][4], c
     }
 }
 
-/* Scores of queries of the second half and 16 keys of the first: what a key keeps until the half's end, and factor of
- * that for each of the lane's two queries. */
+/* Scores of the second half's queries and 16 keys of the first half: the dot times exp(G_middle - G_key), from
+ * AT_GATES, times factor = exp(G_query - G_middle) of each of the lane's two queries. */
 __device__ __forceinline__ void form_earlier(u32 *a, const float (*s)[4], const float *factor, u32 keys)
 {
 #pragma unroll
@@ -3950,8 +3966,7 @@ __device__ __forceinline__ void form_earlier(u32 *a, const float (*s)[4], const 
     }
 }
 
-/* Dots of queries of half `own` and keys of another half, or their own -> operands a of their products with the
- * values. */
+/* Dots of half `own`'s queries and half `half`'s keys -> operands p of their products with values. */
 template <int own, int half> __device__ __forceinline__ void cluster_scan_scores(u32 (*p)[4], float (*s)[4], u32 gates)
 {
     const int warp_query = own_warp() * 16;
@@ -3968,13 +3983,13 @@ template <int own, int half> __device__ __forceinline__ void cluster_scan_scores
     for (int k = 0; k < KEY_TILES; k++)
         if (half < own)
             form_earlier(p[k], s + 2 * k, factor, gates + GATE_HALVES + k * 32);
-        else if (k * 16 > warp_query) /* behind all of the warp's queries */
+        else if (k * 16 > warp_query) /* after all of the warp's queries */
             p[k][0] = p[k][1] = p[k][2] = p[k][3] = 0;
         else
             form_scores(p[k], s + 2 * k, warp_query, k * 16, gates + own * PANEL * 8);
 }
 
-/* out += scores times the values of the span's first `count` halves; on their way. */
+/* out += scores times the values of the span's first `count` halves; returns with the products in flight. */
 template <int count>
 __device__ __forceinline__ void cluster_scan_add(float (*out)[ALL_TILES][4], const u32 (*p)[KEY_TILES][4], u32 halves)
 {
@@ -3989,8 +4004,8 @@ __device__ __forceinline__ void cluster_scan_add(float (*out)[ALL_TILES][4], con
     multiply_commit();
 }
 
-/* The same of half `own`, of which some value is not finite. place: 2048 bytes, where o of the span before may still
- * lie. */
+/* out += scores times the values of half `own`, with zeros for those that are not finite. place: 2048 bytes for a copy
+ * of values, which may still contain o of the previous span. */
 template <int own>
 __device__ __forceinline__ void cluster_scan_finite(float (*out)[ALL_TILES][4], const u32 (*p)[KEY_TILES][4],
                                                     u32 halves, u32 place)
@@ -4002,8 +4017,8 @@ __device__ __forceinline__ void cluster_scan_finite(float (*out)[ALL_TILES][4], 
     });
 }
 
-/* out += scores times the values of this half and the one before it; on their way. leaks: some value of this half is
- * not finite. */
+/* out += scores times the values of this half and of the one before it; returns with products in flight. leaks: some
+ * value of this half is not finite. */
 template <int own>
 __device__ __forceinline__ void cluster_scan_values(float (*out)[ALL_TILES][4], const u32 (*p)[KEY_TILES][4],
                                                     u32 halves, bool leaks, u32 place)
@@ -4015,7 +4030,7 @@ __device__ __forceinline__ void cluster_scan_values(float (*out)[ALL_TILES][4], 
     cluster_scan_finite<own>(out, p, halves, place);
 }
 
-/* Dots of queries in registers and a half's keys; on their way. */
+/* s = dots of a warp's queries, in registers, and a half's keys; returns with the products in flight. */
 __device__ __forceinline__ void dot_rows(float *s, const u32 (*q)[4], u32 keys)
 {
     const u64 first = slab_operand(keys, 16);
@@ -4031,7 +4046,7 @@ __device__ __forceinline__ void dot_rows(float *s, const u32 (*q)[4], u32 keys)
     multiply_commit();
 }
 
-/* out += phi(q) S of queries in registers; on their way. */
+/* out += phi(q) S of queries in registers; returns with the products in flight. */
 __device__ __forceinline__ void read_rows(float *out, u32 (*q)[4], u32 tile)
 {
     const u64 first = unit_operand(tile, 0);
@@ -4042,8 +4057,9 @@ __device__ __forceinline__ void read_rows(float *out, u32 (*q)[4], u32 tile)
     multiply_commit();
 }
 
-/* out = what queries of half `own` read: the state before the span, and keys of this half and the one before it. True:
- * some value of this half is not finite, and zero went in its place. */
+/* out = q S + scores V of the queries of half `own`: S is the state before the span, scores are of the keys of this
+ * half and of the half before it. Returns whether some value of this half is not finite; such values were multiplied
+ * as zeros (cluster_scan_spoil adds their effect). */
 template <int own>
 __device__ __forceinline__ bool cluster_scan_read(float (*out)[ALL_TILES][4], u32 shared, const struct turn &at,
                                                   const struct turn &copies, u32 place)
@@ -4083,7 +4099,7 @@ __device__ __forceinline__ bool cluster_scan_read(float (*out)[ALL_TILES][4], u3
     return leaks;
 }
 
-/* Two warpgroups: of a span one has the first half, of the next the other. */
+/* Computes o: two warpgroups, which exchange the halves from span to span, since the second half has more pairs. */
 __device__ __forceinline__ void cluster_scan_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                      u32 shared)
 {
@@ -4099,7 +4115,7 @@ __device__ __forceinline__ void cluster_scan_queries(const struct fpa_cuda_call 
             if (cluster_scan_read<1>(out, shared, at, copies, place))
                 cluster_scan_spoil(out, call, part, token - warp * 16);
             cluster_scan_store(out, maps, part, rows, token);
-        } else { /* not joined with the above: sums of products would have to be moved */
+        } else { /* not joined with the branch above: the sums of products would have to be moved */
             float out[1][ALL_TILES][4] = {};
             if (cluster_scan_read<0>(out, shared, at, copies, place))
                 cluster_scan_spoil(out, call, part, token - warp * 16);
@@ -4107,11 +4123,11 @@ __device__ __forceinline__ void cluster_scan_queries(const struct fpa_cuda_call 
         }
     }
     if (is_first_lane())
-        bulk_wait_read(); /* what is on its way is written before the kernel is through */
+        bulk_wait_read(); /* shared memory must not be given back before the copy engine has read the last rows */
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_FUSED)
-/* The grid is [clusters][blocks of a cluster]: as many clusters as there are lines, or as there is room for. */
+/* The grid is [clusters][blocks of a cluster]: a cluster for each line, or as many as fit. */
 extern "C" __global__ void __launch_bounds__(CLUSTER_SCAN_THREADS, 1)
 gated_linear_d32_cluster_scan(const __grid_constant__ struct fpa_cuda_call call,
                               const __grid_constant__ struct fpa_cuda_maps maps)
@@ -4124,7 +4140,7 @@ gated_linear_d32_cluster_scan(const __grid_constant__ struct fpa_cuda_call call,
     __syncthreads();
     cluster_arrive();
     wait_for_last();
-    launch_next(); /* after the wait: so a kernel that waits for this one has waited for all before it */
+    launch_next(); /* after the wait, so that a kernel that waits for this one has also waited for all earlier ones */
     cluster_wait();
     if (threadIdx.x < 128) {
         registers_raise<144>();
@@ -4146,36 +4162,37 @@ gated_linear_d32_cluster_scan(const __grid_constant__ struct fpa_cuda_call call,
 
 /* ---- sequence_scan: which cluster has what ----
  *
- * An item is a line (a query head's block of columns) of a sequence. Without a place for what a cluster leaves
- * (call.progress) clusters take whole items in turn, all lines of a sequence one behind the other: the heads of a token
- * are read at about the same time.
+ * An item is a line (a block of columns of a query head) of a sequence. If no cluster can leave a state to the next
+ * one (call.progress is null), clusters take whole items in turn, in the order of sequences and then lines, so that
+ * the heads of a token are read at about the same time.
  *
- * Else items are cut. They lie one behind the other, of a line sequence by sequence. Every cluster has as many spans as
- * any other one, and as the longest item. Where there are as many clusters for each line, all lines are cut alike, and
- * the heads of a token are read at about the same time. An item is cut once at most, between neighbours: the first of
- * them walks its part before all others and leaves the state in the workspace, the second one walks the rest at last.
- * Nobody waits for long, and the longest item takes as long as it has to. */
+ * Otherwise items are ordered by line, then by sequence, and cut into equal shares, one for each cluster: each has
+ * the same number of spans, which is at least that of the longest item. So an item is cut at most once, between
+ * neighbouring clusters. The first of the two processes its part of the item before everything else and leaves the
+ * state in the workspace; the second one processes the rest after everything else, so it rarely waits for that state.
+ * If the number of clusters is a multiple of the number of lines, all lines are cut alike, and the heads of a token
+ * are again read at about the same time. */
 
 enum {
-    AT_SPANS = 184768,   /* of as many spans as lie there, and those before: four words each */
-    AT_CUTS = 184864,    /* where a cluster begins and ends: two fours of words */
-    AT_COUNTS = AT_COPIES,    /* a word a warp, before there are copies */
-    SCAN_FAR = 1 << 30        /* the tensor maps' size: behind the last token of any sequence */
+    AT_SPANS = 184768,   /* descriptions of spans, four words each, twice as many as stages */
+    AT_CUTS = 184864,    /* where the cluster's share begins and ends: four words each */
+    AT_COUNTS = AT_COPIES,    /* counts of each warp; uses the place of copies before there are any */
+    SCAN_FAR = 1 << 30        /* tokens of the tensor maps: more than any sequence has */
 };
 
-/* What a span is, beside its keys. */
+/* Flags of a span. */
 enum {
-    SPAN_FIRST = 1,    /* the cluster's: no state comes */
-    SPAN_BEGINS = 2,   /* its part: the state that comes is another one's */
-    SPAN_RESUMES = 4,  /* the part: its state was left by the cluster before */
-    SPAN_ENDS = 8,     /* the sequence */
-    SPAN_LEFT = 16,    /* the part: the next cluster goes on */
-    SPAN_LAST = 32,    /* the cluster's: the state goes nowhere */
-    SPAN_NONE = 64,    /* there is none: the block is through */
-    SPAN_LINE = 128    /* times its line */
+    SPAN_FIRST = 1,    /* the cluster's first span: no state arrives */
+    SPAN_BEGINS = 2,   /* begins a part: the state that arrives belongs to another part */
+    SPAN_RESUMES = 4,  /* begins a part whose state the previous cluster has left */
+    SPAN_ENDS = 8,     /* ends a sequence */
+    SPAN_LEFT = 16,    /* ends a part that the next cluster continues */
+    SPAN_LAST = 32,    /* the cluster's last span: its state is not sent */
+    SPAN_NONE = 64,    /* no span: the block has finished */
+    SPAN_LINE = 128    /* factor of the line's number */
 };
 
-/* A span as warps have it. b: its first token; length: tokens of the sequence from there on. */
+/* A span. b: its first token; length: tokens of the sequence from there on. */
 struct sequence_span {
     i64 b;
     int length, flags;
@@ -4215,7 +4232,7 @@ __device__ __forceinline__ int span_flags(u32 shared, const struct turn &at)
     return (int)(get_word(span_place(shared, at) + 12) % SPAN_LINE);
 }
 
-/* A sequence of the batch, which is one: if its offsets are not given all have one length. */
+/* A sequence of the packed batch; without offsets (cu_seqlens), all sequences have the length call.longest. */
 __device__ __forceinline__ struct sequence scanned_sequence(const struct fpa_cuda_call &call, u32 number)
 {
     return call.cu_seqlens ? sequence_of(call, number) : sequence{(i64)(number * (u32)call.longest), (int)number,
@@ -4224,16 +4241,17 @@ __device__ __forceinline__ struct sequence scanned_sequence(const struct fpa_cud
 
 __device__ __forceinline__ int count_spans(int length)
 {
-    return length > SPAN ? (length + SPAN - 1) / SPAN : 1; /* of no tokens: one, which leaves the state as it is */
+    /* an empty sequence has one span, so its state is passed on */
+    return length > SPAN ? (length + SPAN - 1) / SPAN : 1;
 }
 
 /* ---- sequence_scan: cuts, by all threads of a block ---- */
 
-/* Spans of a line, as each thread has counted them of sequences first .. end - 1. */
+/* Counts of a line's spans, as a thread has them, which counts those of sequences first .. end - 1. */
 struct scan_spans {
     int first, end;   /* sequences */
-    int before, own;  /* spans of those before, and of these */
-    int all, longest; /* of the line; of a sequence */
+    int before, own;  /* spans of sequences before `first`, and of the thread's sequences */
+    int all, longest; /* spans of the line; of the longest sequence */
 };
 
 __device__ __forceinline__ int spans_of(const struct fpa_cuda_call &call, int number)
@@ -4241,11 +4259,11 @@ __device__ __forceinline__ int spans_of(const struct fpa_cuda_call &call, int nu
     return count_spans(scanned_sequence(call, number).length);
 }
 
-/* What warps have counted -> what all have. */
+/* Adds up what the block's threads have counted: by shuffles in each warp, then through shared memory. */
 __device__ __forceinline__ void join_spans(u32 shared, struct scan_spans &spans)
 {
     const int lane = threadIdx.x & 31, warp = threadIdx.x >> 5;
-    spans.before = spans.own; /* and that of the warp's lanes before */
+    spans.before = spans.own; /* plus the counts of the warp's earlier lanes, below */
 #pragma unroll
     for (int step = 1; step < 32; step *= 2) {
         const int less = __shfl_up_sync(0xffffffffu, spans.before, step);
@@ -4284,7 +4302,7 @@ __device__ __forceinline__ struct scan_spans count_all_spans(const struct fpa_cu
     return spans;
 }
 
-/* Whose sequence has span `at` of a line says which one that is, and which of its spans: the line is cut there. */
+/* The thread whose sequences contain span `at` of a line writes the cut: that sequence, and the span's number in it. */
 __device__ __forceinline__ void put_cut(const struct fpa_cuda_call &call, u32 place, const struct scan_spans &spans,
                                         int line, int at)
 {
@@ -4296,20 +4314,21 @@ __device__ __forceinline__ void put_cut(const struct fpa_cuda_call &call, u32 pl
     put_words(place, uint4{(u32)number, (u32)line, (u32)inside, 0});
 }
 
-/* Where this cluster begins and ends. */
+/* Where this cluster's share begins and ends: sequence, line and span. */
 struct scan_cuts {
     uint4 begin, end;
 };
 
-/* Where who walks finds them: registers are few. */
+/* The address of both cuts: warps that walk read them from shared memory when needed, since registers are few. */
 typedef u32 cuts_place;
 
-/* Both neighbours cut at the same place, whatever offsets say. */
+/* Computes the cuts, by all threads. Neighbouring clusters compute the same cut from the same counts, whatever the
+ * offsets are. */
 __device__ __forceinline__ cuts_place find_cuts(const struct fpa_cuda_call &call, u32 shared)
 {
     const u32 lines = (u32)call.query_heads * COLUMN_BLOCKS;
     const cuts_place cuts = shared + AT_CUTS;
-    if (!call.progress) { /* from its first whole item on */
+    if (!call.progress) { /* whole items: from the cluster's first one on */
         if (threadIdx.x == 0) {
             put_words(cuts, uint4{blockIdx.y / lines, blockIdx.y % lines, 0, 0});
             put_words(cuts + 16, uint4{(u32)call.sequences, 0, 0, 0});
@@ -4339,17 +4358,19 @@ __device__ __forceinline__ struct scan_cuts get_cuts(cuts_place place)
 
 /* ---- sequence_scan: the walk over a cluster's items ---- */
 
-/* Spans from to end - 1 of a work item, where `from` is the block's next one; and the item that follows. */
+/* The walk of a block: spans from .. end - 1 of an item, where `from` is the block's next one; and the item that
+ * follows. */
 struct sequence_walk {
     cuts_place cuts;
     struct sequence own;
     int line, from, begin, end;
-    int flags;                  /* of the part */
-    int next_number, next_line; /* -1: the cluster's first part comes */
-    bool last;                  /* no part comes behind this one */
+    int flags;                  /* SPAN_RESUMES, SPAN_LEFT of the part */
+    int next_number, next_line; /* the next whole item; -1: before the cluster's first part */
+    bool last;                  /* this is the cluster's last part */
 };
 
-/* Take spans from begin on of an item, up to end, or its last one; `ahead` of them are other blocks'. */
+/* Begins a part: spans of an item from `begin` on, up to `end` or the item's last one. `ahead` of them belong to
+ * other blocks before this block's first one. */
 __device__ __forceinline__ void take_part(const struct fpa_cuda_call &call, struct sequence_walk &walk, int number,
                                           int line, int begin, int end, int ahead)
 {
@@ -4363,7 +4384,7 @@ __device__ __forceinline__ void take_part(const struct fpa_cuda_call &call, stru
     walk.flags = (begin > 0 ? SPAN_RESUMES : 0) | (walk.end < spans ? SPAN_LEFT : 0);
 }
 
-/* Whether the next whole item is the cluster's. */
+/* Whether the next whole item lies in the cluster's share. */
 __device__ __forceinline__ bool has_whole(const struct fpa_cuda_call &call, const struct sequence_walk &walk,
                                           const uint4 &end)
 {
@@ -4372,7 +4393,7 @@ __device__ __forceinline__ bool has_whole(const struct fpa_cuda_call &call, cons
     return walk.next_line < (int)end.y || (walk.next_line == (int)end.y && walk.next_number < (int)end.x);
 }
 
-/* The whole item behind it. */
+/* Advances to the following whole item. */
 __device__ __forceinline__ void pass_whole(const struct fpa_cuda_call &call, struct sequence_walk &walk)
 {
     const u32 lines = (u32)call.query_heads * COLUMN_BLOCKS;
@@ -4385,7 +4406,8 @@ __device__ __forceinline__ void pass_whole(const struct fpa_cuda_call &call, str
     }
 }
 
-/* Go on to the part that has the block's next span: the cluster's spans are dealt by turns. False: there is none. */
+/* Advances to the part that contains the block's next span; the cluster's blocks take its spans in turn. Order of
+ * parts: the one cut at the end of the share, whole items, the one cut at its beginning. False: no part is left. */
 __device__ __forceinline__ bool seek_part(const struct fpa_cuda_call &call, struct sequence_walk &walk)
 {
     const struct scan_cuts cuts = get_cuts(walk.cuts);
@@ -4394,7 +4416,7 @@ __device__ __forceinline__ bool seek_part(const struct fpa_cuda_call &call, stru
     while (walk.from >= walk.end) {
         const int ahead = walk.from - walk.end;
         const bool starts = walk.next_number < 0;
-        if (starts) { /* whole items are those behind the one that is cut */
+        if (starts) { /* whole items begin after the one that is cut at the beginning */
             const int over = begin.z > 0 && (int)begin.x + 1 == sequences;
             walk.next_number = over ? 0 : (int)begin.x + (begin.z > 0);
             walk.next_line = (int)begin.y + over;
@@ -4415,7 +4437,7 @@ __device__ __forceinline__ bool seek_part(const struct fpa_cuda_call &call, stru
     return true;
 }
 
-/* Before the block's first span. */
+/* The walk before the block's first span. */
 __device__ __forceinline__ struct sequence_walk begin_walk(const cuts_place &cuts)
 {
     struct sequence_walk walk = {};
@@ -4426,7 +4448,8 @@ __device__ __forceinline__ struct sequence_walk begin_walk(const cuts_place &cut
     return walk;
 }
 
-/* The span that comes next; flags of SPAN_NONE: none does. first: it is the block's first one. */
+/* Returns the block's next span and advances; its flags are SPAN_NONE if there is none. first: whether it is the
+ * block's first one. */
 __device__ __forceinline__ struct sequence_span next_span(const struct fpa_cuda_call &call, struct sequence_walk &walk,
                                                           bool first)
 {
@@ -4450,17 +4473,18 @@ __device__ __forceinline__ struct sequence_span next_span(const struct fpa_cuda_
 
 /* ---- sequence_scan ----
  *
- * NAME_cluster_scan for sequences of different lengths. It is a kernel of its own so that calls of one length do not
- * pay for the questions. Clusters are persistent: a cluster's blocks take, in turn, the spans of all sequences that
- * the cluster has, and the thread that fetches writes down what each span is. The state is passed on from block to
- * block at every span, also at the end of a sequence, so that no barrier is needed to say that its buffer is free;
- * the block that begins another sequence receives a state and ignores it.
+ * NAME_cluster_scan for sequences of different lengths. It is a kernel of its own so that calls of sequences of one
+ * length need not find out what their spans are. Clusters are persistent: a cluster's blocks take, in turn, the spans
+ * of all sequences that the cluster has, and the thread that fetches describes each span in shared memory for the
+ * other warps. The state is passed on from block to block at every span, also at the end of a sequence, so that no
+ * barrier is needed to say that its buffer is free; the block that begins another sequence receives a state and
+ * ignores it.
  *
  * The copy engine clips a box at the end of the tensor, not at the end of a sequence. So the maps
  * (runtime/cuda/launch_maps.c) describe SCAN_FAR tokens of which a sequence's last one is the last, and two more
  * dimensions bring addresses back to where the sequence lies: they are sums modulo 2^64. */
 
-/* A warp's rows of o; none behind the sequence's end is written. */
+/* Stores a warp's rows of o, none after the sequence's end. */
 __device__ __forceinline__ void send_rows(const struct fpa_cuda_maps &maps, const struct sequence_span &span, u32 rows,
                                           int token)
 {
@@ -4533,7 +4557,7 @@ __device__ __forceinline__ void sequence_scan_gates(const struct fpa_cuda_call &
 #pragma unroll
         for (int i = 0; i < LANE_GATES; i++)
             log_gate[i] = next[i];
-        if (!none) { /* they take their time */
+        if (!none) { /* a span ahead, since loads from device memory are slow */
             span = next_span(call, walk, false);
             sequence_scan_load_gates(next, call, span);
         }
@@ -4569,8 +4593,9 @@ __device__ __forceinline__ void sequence_scan_look(u32 shared)
 
 /* ---- sequence_scan: keys ---- */
 
-/* Where a cluster leaves the state of the item that is cut at its end: a thread's sums for the same thread of the next
- * one, which is told by warps. */
+/* Where cluster `cluster` stores the state of the item that is cut at its end: each thread's sums, for the same
+ * thread of the next cluster. Each of the four warps of keys has a flag in call.progress that says that its sums are
+ * complete. */
 __device__ __forceinline__ float4 *sums_left(const struct fpa_cuda_call &call, int cluster)
 {
     return (float4 *)call.totals + (i64)cluster * CLUSTER_SCAN_SUMS * 128 + threadIdx.x;
@@ -4594,11 +4619,11 @@ __device__ __forceinline__ void resume_sums(const struct fpa_cuda_call &call, fl
 {
     const int before = (int)blockIdx.y - 1;
     const float4 *from = sums_left(call, before);
-    u32 told;
+    u32 sums_complete;
     for (;;) {
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(told)
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];" : "=r"(sums_complete)
                      : "l"(call.progress + before * 4 + (threadIdx.x >> 5)) : "memory");
-        if (told)
+        if (sums_complete)
             break;
         asm volatile("nanosleep.u32 %0;" : : "r"(100));
     }
@@ -4610,7 +4635,8 @@ __device__ __forceinline__ void resume_sums(const struct fpa_cuda_call &call, fl
     }
 }
 
-/* The state before a part of a sequence -> the place of the one that has come, which is another sequence's. */
+/* Writes the state before a part of a sequence to the receive buffer, where the state of another sequence has
+ * arrived: the previous cluster's (SPAN_RESUMES), the given one, or zero. */
 __device__ __forceinline__ void begin_part(const struct fpa_cuda_call &call, const struct sequence_span &span,
                                            u32 place, int unit)
 {
@@ -4627,7 +4653,7 @@ __device__ __forceinline__ void begin_part(const struct fpa_cuda_call &call, con
     cluster_scan_put(c, place);
 }
 
-/* Its final state, where that is wanted. */
+/* Stores the sequence's final state, if the call wants it. */
 __device__ __forceinline__ void end_sequence(const struct fpa_cuda_call &call, const float (*sum)[ALL_TILES][4],
                                              const struct sequence_span &span, int unit)
 {
@@ -4657,7 +4683,7 @@ __device__ __forceinline__ void sequence_scan_keys(const struct fpa_cuda_call &c
                 cluster_scan_await(way, phase);
             begin_part(call, get_span(call, shared, at), way.place, unit);
         }
-        float c[WARP_UNITS][ALL_TILES][4]; /* nothing of it lives while keys are added */
+        float c[WARP_UNITS][ALL_TILES][4]; /* declared here, so that it takes no registers while keys are added */
         cluster_scan_hand<0>(sum, c, way, phase, !(flags & SPAN_FIRST), !(flags & SPAN_LAST), decay);
         cluster_scan_hand<1>(sum, c, way, phase, !(flags & SPAN_FIRST), !(flags & SPAN_LAST), decay);
         phase ^= !(flags & SPAN_FIRST);
@@ -4695,11 +4721,11 @@ __device__ __forceinline__ void sequence_scan_queries(const struct fpa_cuda_call
         }
     }
     if (is_first_lane())
-        bulk_wait_read(); /* what is on its way is written before the kernel is through */
+        bulk_wait_read(); /* shared memory must not be given back before the copy engine has read the last rows */
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_CHUNK_STATE_SMALL)
-/* The grid is [clusters][blocks of a cluster]: as many clusters as there is room for. */
+/* The grid is [clusters][blocks of a cluster]: as many clusters as fit. */
 extern "C" __global__ void __launch_bounds__(CLUSTER_SCAN_THREADS, 1)
 gated_linear_d32_sequence_scan(const __grid_constant__ struct fpa_cuda_call call,
                                const __grid_constant__ struct fpa_cuda_maps maps)
@@ -4733,10 +4759,9 @@ gated_linear_d32_sequence_scan(const __grid_constant__ struct fpa_cuda_call call
 
 /* ---- the recurrent form: update and query in one pass over the state ----
  *
- * A block owns a run of features of one head for all tokens. Its rows of the state stream through it: a thread has
- * a few columns of every so many rows, adds the key's part, writes the row back and takes the queries' part of it
- * into its own sums, which are added up at the end of a token. The first rows are on their way before anything else
- * is done. */
+ * A block processes a run of features (rows of the state) of one head for all tokens. A thread has a few columns of
+ * every ROWS-th row: it adds the key's part, writes the row back, and adds the row times the queries' features to its
+ * own sums. These are added up at the end of a token. Copies of the first rows are issued before all other work. */
 
 enum {
     DECODE_THREADS = 256,
@@ -4744,40 +4769,42 @@ enum {
     STEP_LANES = 8,            /* threads that share a row, 4 columns each */
     STEP_QUERIES = 4,           /* query heads that one pass over the state serves, at most */
     STEP_PITCH = 4 * STEP_LANES, /* columns of the threads' sums */
-    STEP_ROOM = 5120,           /* floats of shared memory for features, then for the threads' sums */
-    STEP_STAGES = 12,           /* pieces of the state, 16 bytes each, that a thread has on their way */
-    STEP_GROUP = 2,             /* of them that it waits for and asks for at a time */
-    STEP_RING = 4 * STEP_STAGES * DECODE_THREADS, /* floats of them; sums of threads may go on there */
+    STEP_ROOM = 5120,           /* floats of shared memory for features, later for the threads' sums */
+    STEP_STAGES = 12,           /* pieces of the state, 16 bytes each, that a thread has in flight */
+    STEP_GROUP = 2,             /* pieces that a thread waits for, and copies, at a time */
+    STEP_RING = 4 * STEP_STAGES * DECODE_THREADS, /* floats of the ring; threads' sums may extend into it */
     STEP_FLOATS = 5696,         /* of shared memory before the ring */
-    STEP_CLUSTER = 8,           /* blocks that add their parts of o up themselves, at most */
-    STEP_BARRIERS = 33,         /* one of the parts, one of each piece of a state that stays in shared memory */
-    STEP_STATE = (FEATURES * DV + 3) / 4 * 4, /* from a head's running state to the next */
+    STEP_CLUSTER = 8,           /* blocks of a cluster that add up their parts of o, at most */
+    STEP_BARRIERS = 33,         /* barriers: of the parts, and of each piece of a state kept in shared memory */
+    STEP_STATE = (FEATURES * DV + 3) / 4 * 4, /* floats from a head's running state to the next */
     STEP_COLUMNS = (DV + 3) / 4 * 4 /* of a part of o: values */
 };
 
 static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
-/* Shared memory: a token's value, the cluster's parts of a query's o, barriers, packed rows of the key and the queries,
- * STEP_ROOM, the ring. */
+/* Shared memory, in order: a token's value,
+ * the cluster's parts of a query's o, barriers, packed
+ * rows of the key and the queries, STEP_ROOM, the ring. */
 __device__ __forceinline__ float *step_value(void)
 {
     return (float *)shared_memory;
 }
 
-/* Of each query, by warps. */
+/* Sums of weights, [warp][query]. */
 __device__ __forceinline__ float *step_warp_sums(void)
 {
     return step_value() + STEP_PITCH;
 }
 
-/* The parts of o that other blocks bring: [queries of this block][blocks][STEP_COLUMNS]. Query g belongs to block
- * g % blocks. */
+/* Parts of o that other blocks send: [queries of this block][blocks][STEP_COLUMNS]. Query g belongs to block g %
+ * blocks. */
 __device__ __forceinline__ float *step_parts(void)
 {
     return step_warp_sums() + STEP_QUERIES * STEP_WARPS;
 }
 
-/* Of the parts, then of the pieces of a state that gated_linear_d32_decode_resident holds. */
+/* Barrier 0 is that of the parts; the others are of pieces of a state that gated_linear_d32_decode_resident keeps in
+ * shared memory. */
 __device__ __forceinline__ u32 step_barrier(int i)
 {
     return (u32)__cvta_generic_to_shared(step_parts() + STEP_CLUSTER * STEP_COLUMNS) + 8 * i;
@@ -4801,16 +4828,16 @@ __device__ __forceinline__ float *step_ring(void)
 /* A block's work. */
 struct step_task {
     int batch, head, slice;
-    int number, length; /* of the sequence, whose place in the batch is `batch` */
-    /* its token's number among the queries; differs from its keys' number if recent tokens are packed */
+    int number, length; /* of the sequence; `batch` is its place in the batch */
+    /* the token's place among the queries; differs from that of its keys if recent tokens are packed */
     int row;
-    int first, count; /* its features */
-    /* now */
+    int first, count; /* the block's features */
+    /* the present pass */
     int query;   /* first query head of this pass */
     int queries; /* of this pass */
-    int vectors; /* that are packed: the key's, then 1 or STEP_QUERIES queries', zeros behind the last */
-    int parts;   /* sums that threads leave of each column */
-    int pass;    /* over the state for this token, from 0 */
+    int vectors; /* packed vectors: the key, then 1 or STEP_QUERIES queries, zeros after the last */
+    int parts;   /* sums in shared memory of each column */
+    int pass;    /* number of the pass for this token, from 0 */
     bool last;   /* no pass of the token follows */
     long long token;
     float decay;
@@ -4846,7 +4873,7 @@ __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_c
     return task;
 }
 
-/* ---- numbers of a state: the caller's, or fp32 between tokens ---- */
+/* ---- numbers of a state: in the caller's type, or fp32 between tokens ---- */
 
 __device__ __forceinline__ float step_get(float a)
 {
@@ -4858,9 +4885,9 @@ __device__ __forceinline__ void step_put(float &to, float a)
     to = a;
 }
 
-/* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction
- * under a predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they
- * are clear. */
+/* The state from number `first` on; NULL stays NULL. Selects the offset, not the pointer: if an instruction under a
+ * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are
+ * cleared. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
     return state + (state ? first : 0);
@@ -4868,7 +4895,7 @@ template <typename number> __device__ __forceinline__ number *step_from(number *
 
 /* ---- a token's packed rows and features ---- */
 
-/* The same in every lane. */
+/* The sum over the warp, in every lane. */
 __device__ __forceinline__ float step_warp_sum(float a)
 {
 #pragma unroll
@@ -4877,7 +4904,7 @@ __device__ __forceinline__ float step_warp_sum(float a)
     return a;
 }
 
-/* Vectors of a pass's token: the key, its value, query g of the pass. */
+/* Addresses of a pass's vectors: the key, its value, query g. */
 __device__ __forceinline__ const element *step_key(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     return (const element *)call.k + task.batch * call.k_stride[0] + task.token * call.k_stride[1]
@@ -4897,8 +4924,9 @@ __device__ __forceinline__ const element *step_query(const struct fpa_cuda_call 
            (task.query + g) * call.q_stride[2];
 }
 
-/* What a thread loads of a token: number threadIdx.x of each vector. Asked for before the state is, behind
- * which it would wait. */
+/* What a thread loads of a token: number threadIdx.x of each
+ * vector. Loaded before copies of the state are
+ * issued, since it would have to wait for these. */
 struct step_inputs {
     element key, query[STEP_QUERIES];
     element value;
@@ -4923,7 +4951,7 @@ __device__ __forceinline__ void step_load(const struct fpa_cuda_call &call, cons
                                     task.head * call.gate_stride[2]];
 }
 
-/* x[0] = rows of the key, x[1 + g] = of query g; coordinates, the row of ones, zeros. */
+/* x[0] = packed rows of the key, x[1 + g] those of query g: coordinates, the row of ones, zeros. */
 __device__ __forceinline__ void step_coordinates(struct step_task &task, const struct step_inputs &inputs)
 {
     float *x = step_packed();
@@ -4944,12 +4972,13 @@ __device__ __forceinline__ void step_coordinates(struct step_task &task, const s
         task.decay = expf(inputs.log_gate);
 }
 
-/* The rows that follow from the coordinates of vectors x[vector][ROWS], of which the first `keys` are keys. */
+/* Computes projected and weighted rows from the coordinates of vectors x[vector][ROWS], of which the first `keys`
+ * are keys. */
 __device__ __forceinline__ void step_derive(float *x, int vectors, int keys, const struct step_task &task)
 {
 }
 
-/* All packed rows of the key and the queries of this pass, and the value; all threads see them then. */
+/* Packs all rows of the key and the queries of this pass, and the value; ends with a barrier. */
 __device__ __forceinline__ void step_pack(struct step_task &task, const struct step_inputs &inputs)
 {
     step_coordinates(task, inputs);
@@ -4959,9 +4988,9 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
 
 /* ---- features ---- */
 
-/* The packed rows that the first features of a block are products of, number threadIdx.x and, in the upper half,
- * threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0:
- * where there are no registers for them, none. */
+/* Rows of which the first features of a block are products: of
+ * feature threadIdx.x and, in the upper halves, threadIdx.x + DECODE_THREADS. Loaded before copies of the state are
+ * issued, for which they would have to wait. AHEAD: 2; 0 if registers do not suffice. */
 template <int AHEAD> struct step_names {
     u32 rows[FACTORS];
 };
@@ -4980,7 +5009,7 @@ __device__ __forceinline__ void step_ask_names(const struct step_task &task, str
         names.rows[l] = feature_rows[l][f] | (u32)feature_rows[l][next] << 16;
 }
 
-/* Feature i of a pass, the product of the packed rows `row`: key[i], query[i][g]; weight: on the key side. */
+/* Feature i of a pass, the product of packed rows row[..]: key[i], query[i][g]; weight: of keys. */
 template <int QUERIES>
 __device__ __forceinline__ void step_feature(float *key, float *query, int i, const u32 *row, float weight)
 {
@@ -4999,7 +5028,8 @@ __device__ __forceinline__ void step_feature(float *key, float *query, int i, co
         query[i * QUERIES + g] = a[1 + g];
 }
 
-/* Call form(i, row, weight) for the thread's features first.. of the head, of which a pass has count. */
+/* Calls form(i, row, weight) for the thread's features: features first .. first + count - 1 of the head are those of
+ * a pass. */
 template <int UNROLLED, int AHEAD, typename former>
 __device__ __forceinline__ void step_each_feature(const struct step_task &task, const struct step_names<AHEAD> &names,
                                                   int first, int count, const former &form)
@@ -5026,7 +5056,7 @@ __device__ __forceinline__ void step_each_feature(const struct step_task &task, 
 
 /* ---- rows of the state ---- */
 
-/* Some numbers of a row, in a thread's registers. */
+/* COUNT consecutive numbers of a row, in registers. */
 template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) step_numbers {
     number at[COUNT];
 
@@ -5042,7 +5072,7 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
     }
 };
 
-/* How a state's numbers are held: pieces of 16 bytes in their stored type, single numbers as float. */
+/* The type of a thread's numbers: pieces of 16 bytes in the stored type, single numbers as float. */
 template <bool WIDE, typename number> struct step_type {
     typedef number type;
 };
@@ -5051,8 +5081,8 @@ template <typename number> struct step_type<false, number> {
     typedef float type;
 };
 
-/* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. HELD: all of a block's
- * rows lie in shared memory, in the ring's place. */
+/* How threads share rows: a piece of 16 bytes of each row for a thread (WIDE), or 4 numbers that are LANES apart.
+ * HELD: all of a block's rows are in shared memory, in place of the ring. */
 template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     enum {
         COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
@@ -5062,7 +5092,7 @@ template <bool WIDE, typename number, bool HELD = false> struct step_grid {
         IS_HELD = HELD,
         IS_LEANING = 0,
         EDGES = 0,
-        STAGES = STEP_STAGES /* pieces that a thread has on their way */
+        STAGES = STEP_STAGES /* pieces that a thread has in flight */
     };
 
     typedef struct step_numbers<typename step_type<WIDE, number>::type, COLUMNS> numbers; /* of a row, in registers */
@@ -5082,7 +5112,7 @@ template <bool WIDE, typename number, bool HELD = false> struct step_grid {
         return WIDE ? COLUMNS * lane + j : lane + j * LANES;
     }
 
-    /* What others tell apart (decode_leaning.cu.in). */
+    /* trivial here; see step_leaning (decode_leaning.cu.in) */
     static __device__ __forceinline__ bool takes_part()
     {
         return row() < ROWS;
@@ -5124,24 +5154,23 @@ template <typename number> __device__ constexpr bool step_has_pieces()
     return DV % (16 / sizeof(number)) == 0;
 }
 
-/* The thread's own 16 bytes of a stage of the ring. No other thread reads or writes them, so the ring needs no
- * barrier between threads. */
+/* The thread's own 16 bytes of a stage of the ring. No other thread reads or writes them, so no barrier is needed. */
 __device__ __forceinline__ float *step_place(int stage)
 {
     return step_ring() + (stage * DECODE_THREADS + threadIdx.x) * 4;
 }
 
-/* ---- pieces that lean ----
+/* ---- leaning pieces ----
  *
- * Rows of a state lie one behind the other, so that 16 bytes at a time can be read and written whatever a row's width
- * is, and wherever a block's first row begins; here rows a, b .. of 5 numbers:
+ * Rows of a state are contiguous, so 16 bytes at a time can be read and written whatever the width of a row and
+ * wherever a block's first row begins; here rows a, b, ... of 5 numbers:
  *
  *     |. . . a|a a a a|b b b b|b c c c|c c d d|d d d e|
  *
- * LANES pieces are whole rows, and a thread goes on by as many or a multiple: its columns are the same in all of its
- * pieces, the last ones of the row behind its first one's. Features of the row before a block's first one and of that
- * behind its last one are zero, and so are the numbers that a block has not asked for: only who reads and writes memory
- * looks where rows end. */
+ * LANES pieces are whole rows, and a thread's pieces are a multiple of LANES apart: so it has the same columns in all
+ * of its pieces; the last of them may belong to the next row. Features of the rows before a block's first and after its
+ * last row are set to zero, as are numbers outside of the block's rows: so only loads and stores check where the
+ * block's rows end. */
 template <typename number> struct step_leaning {
     enum {
         COLUMNS = 16 / (int)sizeof(number), /* of a thread */
@@ -5151,18 +5180,18 @@ template <typename number> struct step_leaning {
         IS_WIDE = 0,
         IS_HELD = 0,
         IS_LEANING = 1,
-        EDGES = 2, /* rows whose features are zero */
+        EDGES = 2, /* rows beside the block's, whose features are zero */
         STAGES = STEP_STAGES,
-        /* not where all of a head's rows are asked for at once anyway, number by number */
+        /* not used where all of a head's rows are in flight at once anyway, number by number */
         SERVES = DV >= COLUMNS && ROWS > 0 && FEATURES > 4 * ROWS && ROWS * STEP_QUERIES * STEP_PITCH <= STEP_ROOM
             + STEP_RING
     };
 
     typedef struct step_numbers<number, COLUMNS> numbers; /* of a piece, in registers */
 
-    int first; /* row of the thread's first number, of the first ROWS; or -1 */
+    int first; /* row of the thread's first number, within the first ROWS; or -1 */
     int start; /* its column */
-    int own;   /* numbers that are of its row */
+    int own;   /* numbers of the piece that are of that row */
 
     explicit __device__ __forceinline__ step_leaning(const number *rows)
     {
@@ -5182,8 +5211,8 @@ template <typename number> struct step_leaning {
         return first;
     }
 
-    /* Rows of a tile that end before the thread's next tile begins, of n: its piece of the row before belongs to that
-     * one. */
+    /* Rows of a tile of n that the thread visits: with first = -1 its last piece is visited in the next tile, since
+     * it ends with a row of that tile. */
     __device__ __forceinline__ int rows(int n, bool last) const
     {
         return first < 0 && !last ? n - 1 : n;
@@ -5199,26 +5228,27 @@ template <typename number> struct step_leaning {
         return is_below(j) ? j - own : start + j;
     }
 
-    /* From a row to that of the last number. */
+    /* 1 if the last number is of the next row. */
     __device__ __forceinline__ int next() const
     {
         return own < COLUMNS;
     }
 
-    /* Of the row's number and the next row's: number j's. */
+    /* a, of the number's row, or b, of the next row: whichever number j is of. */
     __device__ __forceinline__ float of(int j, float a, float b) const
     {
         return is_below(j) ? b : a;
     }
 
-    /* Where a sum of column(j) is left. */
+    /* The row of partial sums to which the sum of column(j) goes. */
     __device__ __forceinline__ int slot(int j) const
     {
         const int r = first + is_below(j);
         return r < 0 ? (int)ROWS - 1 : r;
     }
 
-    /* Whether number j of a piece of a row is a block's, of `count` rows, and whether all are. */
+    /* Whether number j of the piece of a row is one of the block's, which has `count` rows; is_whole: whether all
+     * are. */
     __device__ __forceinline__ bool has(int j, int row, int count) const
     {
         return row + is_below(j) >= 0 && row + is_below(j) < count;
@@ -5230,13 +5260,13 @@ template <typename number> struct step_leaning {
     }
 };
 
-/* A number into the ring. */
+/* Copies one number into the ring. */
 __device__ __forceinline__ void step_fetch_number(float *to, const float *from)
 {
     copy_number((u32)__cvta_generic_to_shared(to), from);
 }
 
-/* The thread's piece of a row of a block's `count`, of which some numbers are not the block's. */
+/* Copies the thread's piece of a row, where some of its numbers are not the block's; these become zero. */
 template <typename number>
 __device__ __forceinline__ void step_fetch_part(const step_leaning<number> &place, const number *piece, int row,
                                                 int count, float *to)
@@ -5250,13 +5280,13 @@ __device__ __forceinline__ void step_fetch_part(const step_leaning<number> &plac
     }
 }
 
-/* The thread's numbers of a piece of a row, back. */
+/* Stores the thread's numbers of the piece of a row. */
 template <typename number>
 __device__ __forceinline__ void step_store_piece(const step_leaning<number> &place, number *rows, int row, int count,
                                                  const typename step_leaning<number>::numbers &s)
 {
     number *to = rows + row * DV + place.start;
-    /* else the state comes from another place, that leans otherwise */
+    /* else the final state is at another address than the initial one */
     if (place.is_whole(row, count) && (size_t)to % 16 == 0) {
         *(typename step_leaning<number>::numbers *)to = s;
         return;
@@ -5275,7 +5305,7 @@ template <typename one, typename other> struct step_choice<false, one, other> {
     typedef other type;
 };
 
-/* How threads share rows that do not begin at multiples of 16 bytes, and rows that do. */
+/* The grid for rows at any address, and for rows that begin at multiples of 16 bytes. */
 template <typename number>
 using step_grid_anywhere = typename step_choice<step_leaning<number>::SERVES, step_leaning<number>,
     step_grid<false, number>>::type;
@@ -5283,7 +5313,8 @@ template <typename number>
 using step_grid_aligned = typename step_choice<step_has_pieces<number>(), step_grid<true, number>,
     step_grid_anywhere<number>>::type;
 
-/* Ask for the thread's pieces of rows f, f + ROWS ... of a block's `count`, into places from `stage` on. */
+/* Issues copies of the thread's pieces of rows f, f + ROWS, ... (STEP_GROUP of them, as far as the block's `count`
+ * rows go) into stages from `stage` on. */
 template <typename grid, typename number>
 __device__ __forceinline__ void step_fetch(const grid &place, const number *from, int f, int count, int stage)
 {
@@ -5304,7 +5335,8 @@ __device__ __forceinline__ void step_fetch(const grid &place, const number *from
     copy_commit();
 }
 
-/* Bring the block's part of the tables near, behind the first AHEAD features of the threads. */
+/* Prefetches the block's part of the tables, except for the first AHEAD features of each thread, which it has
+ * loaded. */
 template <int AHEAD> __device__ __forceinline__ void step_ask_tables(const struct step_task &task)
 {
 #pragma unroll 1
@@ -5314,7 +5346,7 @@ template <int AHEAD> __device__ __forceinline__ void step_ask_tables(const struc
             prefetch(&feature_rows[l][task.first + i]);
 }
 
-/* Ask for the first pieces. */
+/* Issues copies of the first pieces. */
 template <typename grid, typename number>
 __device__ __forceinline__ void step_ask(const struct step_task &task, const number *state)
 {
@@ -5322,7 +5354,7 @@ __device__ __forceinline__ void step_ask(const struct step_task &task, const num
         const number *rows = step_from(state, task.first * DV);
         const grid place(rows);
         if (place.takes_part())
-#pragma unroll(grid::IS_LEANING ? 1 : grid::STAGES) /* else where pieces lie stays in registers from token to token */
+#pragma unroll(grid::IS_LEANING ? 1 : grid::STAGES) /* unrolled, its addresses would stay in registers */
             for (int stage = 0; stage < grid::STAGES; stage += STEP_GROUP)
                 step_fetch(place, rows, place.row() + stage * grid::ROWS, task.count, stage);
     }
@@ -5349,8 +5381,8 @@ __device__ __forceinline__ void step_row(const grid &place, typename grid::numbe
     }
 }
 
-/* Rows at.. of the block's `all`, n of them: visit(row, numbers) of the thread's own, from 0. Wide pieces come through
- * the ring; number by number all of a round are on their way before the first is used. from NULL: zeros. */
+/* Calls visit(row, numbers) for the thread's pieces of rows at .. at + n - 1 of the block's `all`; `row` counts from
+ * 0. Pieces come through the ring. from NULL: zeros. */
 template <typename grid, typename number, typename visitor>
 __device__ __forceinline__ void step_stream(const grid &place, const number *from, int at, int n, int all,
                                             const visitor &visit)
@@ -5374,8 +5406,8 @@ __device__ __forceinline__ void step_stream(const grid &place, const number *fro
     }
 }
 
-/* Of rows that lie in shared memory or are on their way there, a barrier a piece of STEP_GROUP rounds
- * (decode_resident.cu.in). */
+/* The same for rows in shared memory; each piece of STEP_GROUP rounds has a barrier, on which its bulk copy
+ * completes (decode_resident.cu.in). */
 template <typename grid, typename number, typename visitor>
 __device__ __forceinline__ void step_held(const number *from, int at, int n, const visitor &visit)
 {
@@ -5437,7 +5469,7 @@ __device__ __forceinline__ void step_walk(const grid &place, const number *from,
         step_scatter<grid>(from, at, n, visit);
 }
 
-/* A thread's numbers of row f of a block's `count`, which begin at `rows`, back. */
+/* Stores a thread's numbers of row f of a block's `count`, which begin at `rows`. */
 template <typename grid, typename number, typename numbers>
 __device__ __forceinline__ void step_store(const grid &place, number *rows, int f, int count, const numbers &s)
 {
@@ -5453,8 +5485,8 @@ __device__ __forceinline__ void step_store(const grid &place, number *rows, int 
     }
 }
 
-/* Features of the rows before a tile's first one and behind its last one, where a thread's piece is of two rows: what
- * is not the block's adds nothing. */
+/* Zeros for features of the rows before the block's first tile and after each tile, where a thread's piece may have
+ * numbers of two rows: these add nothing. */
 template <int COUNT, typename grid> __device__ __forceinline__ void step_edges(float *features, int at, int n)
 {
     if (grid::IS_LEANING && threadIdx.x < COUNT) {
@@ -5464,7 +5496,7 @@ template <int COUNT, typename grid> __device__ __forceinline__ void step_edges(f
     }
 }
 
-/* The same rows, brought up to date: to NULL: not kept. */
+/* Visits the rows, updates them and adds them to o; to NULL: updated rows are not stored. */
 template <int QUERIES, typename grid, typename number>
 __device__ __forceinline__ void step_rows(const grid &place, const number *from, number *to, const float *key,
                                           const float *query, int at,
@@ -5479,7 +5511,7 @@ __device__ __forceinline__ void step_rows(const grid &place, const number *from,
 
 /* ---- outputs ---- */
 
-/* Where part `slice` of a query head's o lies. */
+/* Address of part `slice` of a query head's o. */
 __device__ __forceinline__ float *step_part(const struct fpa_cuda_call &call, long long batch, long long query,
                                                    long long token, long long slice)
 {
@@ -5494,7 +5526,7 @@ __device__ __forceinline__ element *step_output(const struct fpa_cuda_call &call
     return (element *)call.o + batch * call.o_stride[0] + token * call.o_stride[1] + query * call.o_stride[2];
 }
 
-/* An output row, of all that a call has. Where lengths differ some may be no sequence's. */
+/* An output row of the call. there: false if no sequence of a packed batch has the row. */
 struct output_row {
     long long token, query, batch;
     bool there;
@@ -5507,7 +5539,7 @@ __device__ __forceinline__ struct output_row output_row_of(const struct fpa_cuda
         return {token, line % call.query_heads, line / call.query_heads, true};
     if (call.packed_recent)
         return {0, line, token, sequence_of_keys(call, (u32)token).length > 0};
-    u32 first = 0, end = (u32)call.sequences; /* the last one that begins at the token or before */
+    u32 first = 0, end = (u32)call.sequences; /* finds the last sequence that begins at the token or before */
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
         if (offset_of(call, middle) <= token)
@@ -5519,8 +5551,8 @@ __device__ __forceinline__ struct output_row output_row_of(const struct fpa_cuda
     return {token - own.b, line, own.b, token >= own.b && token < own.b + own.length};
 }
 
-/* Leave the threads' sums where step_finish adds them up. Threads of a warp with the same columns add theirs first,
- * where a warp has whole rows. */
+/* Puts the threads' sums to shared memory, where step_finish adds them up. If a warp has whole rows, its threads
+ * with the same columns add theirs first. */
 template <int QUERIES, typename grid>
 __device__ __forceinline__ void step_leave(struct step_task &task, const grid &place, float (*o)[grid::COLUMNS])
 {
@@ -5543,7 +5575,7 @@ __device__ __forceinline__ void step_leave(struct step_task &task, const grid &p
         }
 }
 
-/* What the threads left of query g's column, in one order. */
+/* The sum over all threads of query g's column, in a fixed order. */
 __device__ __forceinline__ float step_sum(const struct step_task &task, int g, int column)
 {
     const int queries = task.vectors - 1;
@@ -5566,7 +5598,7 @@ __device__ __forceinline__ void join_send(float *own, int rank, float a)
                      "r"(cluster_address(step_barrier(0), rank)) : "memory");
 }
 
-/* Tell the other blocks that this one's barrier is there: barrier_fence comes before cluster_arrive. */
+/* Initialises this block's barrier of parts and tells the cluster; step_join waits for all blocks' arrival. */
 __device__ __forceinline__ void join_begin(void)
 {
     if (threadIdx.x == 0) {
@@ -5576,8 +5608,8 @@ __device__ __forceinline__ void join_begin(void)
     cluster_arrive();
 }
 
-/* o of the queries of a pass. Who has no query of his own may leave when his parts are on their way: blocks that they
- * go to wait for them. */
+/* Computes o of the queries of a pass. A block without queries of its own may end once its parts are sent: the
+ * blocks that receive them wait. */
 __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     const int blocks = (int)call.slices, own = (task.queries - task.slice + blocks - 1) / blocks;
@@ -5605,10 +5637,11 @@ __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, cons
         }
     }
     if (!task.last)
-        cluster_arrive_done(); /* the parts are read: they may come again */
+        cluster_arrive_done(); /* the parts have been read, so the next pass may send new ones */
 }
 
-/* Add the threads' sums up: this block's part of o or, when it has all features, o itself. */
+/* Adds up the threads' sums and stores the block's part of
+ * o or, if one block has all features, o itself. */
 __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     if (call.joined) {
@@ -5630,20 +5663,22 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
 
 /* ---- a token ---- */
 
-/* The query heads of one pass: from and to are the head's states. */
+/* A pass over the state for up to QUERIES query heads; from, to: the head's state before and after (NULL: not
+ * stored). */
 template <int QUERIES, typename grid, int AHEAD, typename number>
 __device__ __forceinline__ void step_pass(struct step_task &task, const struct step_names<AHEAD> &names,
                                           const number *from,
                                           number *to)
 {
     enum {
-        EDGES = grid::EDGES, /* rows beside a tile: half of them before it, half behind it */
+        EDGES = grid::EDGES, /* rows beside a tile: half of them before it, half after it */
         TILE = (STEP_ROOM / (1 + QUERIES) - EDGES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS)
     };
     float *query = decode_room() + EDGES / 2 * QUERIES, *key = query + (TILE + EDGES / 2) * QUERIES + EDGES / 2;
     float v[grid::COLUMNS] = {}, o[QUERIES][grid::COLUMNS] = {};
     const float decay = task.decay;
-    /* chosen in bytes, of one of the two only: so no head spills, and few heads lose no time */
+    /* only one of the two offsets is selected, and in bytes: otherwise heads spill registers, or short calls take
+     * longer */
     from = (const number *)((size_t)from + (from ? (size_t)((u32)(task.first * DV) * (u32)sizeof(number)) : 0));
     to = step_from(to, task.first * DV);
     const grid place(from ? from : to);
@@ -5669,12 +5704,12 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
     step_leave<QUERIES>(task, place, o);
 }
 
-/* The head's state as it comes, as it goes and between tokens; each may be NULL. */
+/* The head's initial, final and running state (between tokens); each may be NULL. */
 struct step_states {
     const state_element *in;
     state_element *out;
     float *running;
-    bool wide; /* 16 bytes at a time: they are aligned */
+    bool wide; /* aligned: 16 bytes at a time */
 };
 
 __device__ __forceinline__ struct step_states step_states_of(const struct fpa_cuda_call &call,
@@ -5686,12 +5721,12 @@ __device__ __forceinline__ struct step_states step_states_of(const struct fpa_cu
     states.out = final_state(call, task.number, task.head);
     if (call.longest > 1)
         states.running = call.running + (task.number * call.heads + task.head) * (long long)STEP_STATE;
-    /* the running state is: its rows are, in a workspace that is */
+    /* the running state is always aligned, in the workspace */
     states.wide = ((unsigned long long)states.in | (unsigned long long)states.out) % 16 == 0 || states.running;
     return states;
 }
 
-/* This block's part of a state from one place to another; from NULL: zeros. */
+/* Copies the block's part of a state; from NULL: zeros. */
 template <typename source, typename target>
 __device__ __forceinline__ void step_copy(const struct step_task &task, const source *from, target *to)
 {
@@ -5723,7 +5758,7 @@ __device__ __forceinline__ void step_pass_of(struct step_task &task, const struc
     step_pass_of<step_grid_anywhere<number>>(task, names, from, to);
 }
 
-/* Ask for what a pass reads first, before anything is waited for. */
+/* Issues copies of the rows that a pass reads first, before anything is waited for. */
 __device__ __forceinline__ void step_ahead(const struct step_task &task, const struct step_states &states)
 {
     const float *from = states.running ? (const float *)states.running : states.in;
@@ -5733,7 +5768,7 @@ __device__ __forceinline__ void step_ahead(const struct step_task &task, const s
         step_ask<step_grid_anywhere<float>>(task, from);
 }
 
-/* Query heads of a token from number `done` of the key's head on. */
+/* Begins a pass: query heads from number `done` of those that share the key head. */
 __device__ __forceinline__ void step_begin(const struct fpa_cuda_call &call, struct step_task &task, long long token,
                                            int done)
 {
@@ -5746,7 +5781,7 @@ __device__ __forceinline__ void step_begin(const struct fpa_cuda_call &call, str
     task.last = left <= STEP_QUERIES;
 }
 
-/* To the next pass; the first one has begun with the block. */
+/* Begins the next pass, by thread 0; the first one was begun by step_start. */
 __device__ __forceinline__ void step_turn(const struct fpa_cuda_call &call, struct step_task &task, long long token,
                                           int done)
 {
@@ -5758,9 +5793,9 @@ __device__ __forceinline__ void step_turn(const struct fpa_cuda_call &call, stru
     __syncthreads();
 }
 
-/* One token: all query heads of the key's head, as many at a time as there are vectors for; once when there is none,
- * for the state's sake. Every pass reads the state before the token and adds the key's part for itself; only the last
- * one keeps the sum, so that the state may be updated in place. */
+/* One token, for all query heads that share the key head, up to STEP_QUERIES in a pass; one pass for the state if there
+ * are no queries. Every pass reads the state before the token and adds the key's part itself; only the last pass stores
+ * it, so that the state may be updated in place. */
 __device__ __forceinline__ void step_token(const struct fpa_cuda_call &call, struct step_task &task,
                                            const struct step_states &states, const struct step_names<STEP_AHEAD> &names,
                                            long long token)
@@ -5783,8 +5818,8 @@ __device__ __forceinline__ void step_token(const struct fpa_cuda_call &call, str
     } while (done < group);
 }
 
-/* The block's rows into the second-level cache, where writes of the kernel before this one are seen too: while that one
- * ends, memory is at work for this one. */
+/* Prefetches the block's rows into the second-level cache, while the previous kernel ends: that cache is coherent
+ * with what the previous kernel still writes. */
 __device__ __forceinline__ void step_bring_near(const struct step_task &task, const struct step_states &states)
 {
     if constexpr (step_has_pieces<state_element>())
@@ -5794,7 +5829,7 @@ __device__ __forceinline__ void step_bring_near(const struct step_task &task, co
                              : "memory");
 }
 
-/* A block's work, its first pass, and what comes before any: the kernel that ran before is waited for here. */
+/* Determines the block's work and begins its first pass; waits for the previous kernel. */
 template <bool RECENT = false>
 __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, struct step_task &task,
                                            struct step_states &states, struct step_names<STEP_AHEAD> &names)
@@ -5817,13 +5852,13 @@ __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, str
     __syncthreads();
 }
 
-/* One dimension: blocks of one head are neighbours. Of one token the state is read and written where the caller has
- * it; of several, in fp32 in between. */
+/* Blocks of one head have consecutive indices. With one token, the caller's state is read and written directly; with
+ * several, it is in fp32 in the workspace between tokens. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
 extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 3)
 gated_linear_d32_decode(const __grid_constant__ struct fpa_cuda_call call)
 {
-    __shared__ struct step_task task; /* one for all threads: registers are for rows */
+    __shared__ struct step_task task; /* in shared memory, since registers are needed for rows */
     __shared__ struct step_states states;
     struct step_names<STEP_AHEAD> names;
     step_start(call, task, states, names);
@@ -5842,18 +5877,16 @@ gated_linear_d32_decode(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- one token of few heads ----
  *
- * As gated_linear_d32_decode, where all blocks of all heads have room at a time: the blocks of a head are a cluster,
- * and each has room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds
- * with a barrier each, before anything else is waited for but the vectors of the token. Several passes read the rows
- * where they lie. */
+ * As gated_linear_d32_decode, if all blocks of all heads run at the same time: the blocks of a head are a cluster, and
+ * each has room for all its rows. Bulk copies of all rows are issued at once, in pieces of STEP_GROUP rounds with a
+ * barrier each. Several passes read the rows from shared memory. */
 
 enum {
-    TOKEN_AHEAD = 2, /* features of a thread whose names are asked for first */
+    TOKEN_AHEAD = 2, /* features of a thread whose rows (step_names) are loaded first */
     TOKEN_MOST = 231424 /* bytes of shared memory that a launch asks for, at most */
 };
 
-/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen
- * too. */
+/* Prefetches a token's vectors into the second-level cache, while the previous kernel ends. */
 __device__ __forceinline__ void token_bring_near(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     enum { LINE = 32 / (int)sizeof(element) };
@@ -5868,7 +5901,7 @@ __device__ __forceinline__ void token_bring_near(const struct fpa_cuda_call &cal
         prefetch(step_values(call, task) + i);
 }
 
-/* Barriers of the pieces of the block's rows; one thread. */
+/* Initialises the barriers of the pieces of rows; by one thread. */
 template <typename grid> __device__ __forceinline__ void token_begin(const struct step_task &task)
 {
 #pragma unroll 1
@@ -5877,7 +5910,7 @@ template <typename grid> __device__ __forceinline__ void token_begin(const struc
     fence_shared(); /* the copy engine arrives at them */
 }
 
-/* Ask for the block's rows, which begin at `rows`; one thread. */
+/* Issues copies of the block's rows, which begin at `rows`; by one thread. */
 template <typename grid, typename number>
 __device__ __forceinline__ void token_ask(const struct step_task &task, const number *rows)
 {
@@ -5891,9 +5924,9 @@ __device__ __forceinline__ void token_ask(const struct step_task &task, const nu
     }
 }
 
-/* As step_start; and what the first pass waits for is on its way. All threads find the work by themselves, so that the
- * first bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks
- * for rows. */
+/* step_start, and the loads for the first pass. Each thread determines the work by itself, so that the first copies
+ * are issued before any barrier; a thread of the last warp, which loads least of the token's vectors, issues those
+ * of rows. */
 template <typename grid>
 __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, struct step_task &task,
                                             struct step_states &states, struct step_names<TOKEN_AHEAD> &names,
@@ -5952,15 +5985,16 @@ gated_linear_d32_decode_resident(const __grid_constant__ struct fpa_cuda_call ca
 }
 #endif
 
-/* ---- recall ----
+/* ---- decoding with recent tokens ----
  *
  * o = exp(G) phi(q)'S + sum over recent tokens, the query's own the last, of exp(G - G_j) k(q, k_j) v_j.
- * Blocks share a head's features as in gated_linear_d32_decode, and read their rows once; recent tokens are theirs by
- * turns. A block's first rows of the state are on their way while it computes the scores of its tokens. */
+ * Blocks have slices of a head's features as in gated_linear_d32_decode, and read their rows once; they take recent
+ * tokens in turn. Copies of a block's first rows of the state are in flight while it computes the scores of its
+ * tokens. */
 
 enum {
-    DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */
-    DECODE_RECENT_KEYS = DECODE_RECENT_ROOM / ROWS < 32 ? DECODE_RECENT_ROOM / ROWS : 32, /* at a time */
+    DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 keys follow */
+    DECODE_RECENT_KEYS = DECODE_RECENT_ROOM / ROWS < 32 ? DECODE_RECENT_ROOM / ROWS : 32, /* keys at a time */
     DECODE_RECENT_COLUMNS = step_grid_aligned<state_element>::COLUMNS /* of a thread, at most */
 };
 static_assert(DECODE_RECENT_KEYS > 0, "a packed key needs room");
@@ -5971,14 +6005,13 @@ __device__ __forceinline__ float *decode_recent_weights(void)
     return decode_room() + DECODE_RECENT_ROOM;
 }
 
-/* Recent tokens of a sequence, and the query's own. */
+/* Recent tokens of a sequence, including the query's own. */
 __device__ __forceinline__ int decode_recent_count(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     return call.packed_recent ? task.length : (int)call.recent + 1;
 }
 
-/* What is left at the query's token of what was there before token `from`, which is one of recent + 1. The same in all
- * lanes of a warp. */
+/* The decay from before token `from` of the recent ones to the query. The same in all lanes of a warp. */
 __device__ __forceinline__ float decode_recent_decay(const struct fpa_cuda_call &call, const struct step_task &task,
                                                      int from)
 {
@@ -5989,7 +6022,7 @@ __device__ __forceinline__ float decode_recent_decay(const struct fpa_cuda_call 
     return expf(step_warp_sum(sum));
 }
 
-/* A dot product of rows that follow each other, which the lanes of a warp share. */
+/* A dot product of consecutive rows, by all lanes of a warp. */
 __device__ __forceinline__ float decode_recent_dot(const float *q, const float *k, int rows)
 {
     float sum = 0;
@@ -5998,7 +6031,7 @@ __device__ __forceinline__ float decode_recent_dot(const float *q, const float *
     return step_warp_sum(sum);
 }
 
-/* A dot product of listed rows, which the lanes of a warp share. */
+/* A dot product of listed rows, by all lanes of a warp. */
 __device__ __forceinline__ float decode_recent_dot(const float *q, const float *k, const u16 *listed, int rows)
 {
     float sum = 0;
@@ -6014,14 +6047,14 @@ __device__ __forceinline__ float decode_recent_score(const float *q, const float
     return kernel_of(d0);
 }
 
-/* Query heads of this pass that are packed: 1 or STEP_QUERIES. What depends on it is compiled for both; what is dear to
- * compile, once. */
+/* Query heads of this pass that are packed: 1 or STEP_QUERIES. Code that depends on it is instantiated for both, but
+ * code that takes long to compile only once. */
 __device__ __forceinline__ int decode_recent_queries(const struct step_task &task)
 {
     return task.vectors == 2 ? 1 : (int)STEP_QUERIES;
 }
 
-/* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
+/* Packs this block's tokens first, first + slices ..., `count` of them; then computes their weights for each query. */
 __device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &call, const struct step_task &task,
                                                     int first, int count)
 {
@@ -6046,8 +6079,8 @@ __device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &
     __syncthreads();
 }
 
-/* The same as step_from, with an offset that the compiler knows nothing of: else it may make a choice of pointers of it
- * again. */
+/* step_from with an offset that is opaque to the compiler, which otherwise may turn it back into a selection of
+ * pointers. */
 template <typename number> __device__ __forceinline__ number *decode_recent_from(number *state, int first)
 {
     int offset = state ? first : 0;
@@ -6055,7 +6088,7 @@ template <typename number> __device__ __forceinline__ number *decode_recent_from
     return state + offset;
 }
 
-/* What such tokens add to the threads' sums: rows of threads take turns. */
+/* Adds these tokens' values, weighted, to the threads' sums; groups of LANES threads take tokens in turn. */
 template <int QUERIES, typename grid>
 __device__ __forceinline__ void decode_recent_add(const struct fpa_cuda_call &call, const struct step_task &task,
                                                   const grid &place, int first, int count,
@@ -6090,7 +6123,7 @@ __device__ __forceinline__ void decode_recent_add_of(const struct fpa_cuda_call 
         decode_recent_add<STEP_QUERIES>(call, task, place, first, count, o);
 }
 
-/* What this block's tokens add to the sums of a pass. */
+/* Adds all of this block's recent tokens to the sums of a pass. */
 __device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
                                                      const state_element *rows, bool wide,
                                               float (*o)[DECODE_RECENT_COLUMNS])
@@ -6109,7 +6142,7 @@ __device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call 
     __syncthreads();
 }
 
-/* Feature i of a pass of the queries, times what is left of the state: query[i][g]. */
+/* query[i][g] = feature i of query g, times the decay of the state. */
 template <int QUERIES>
 __device__ __forceinline__ void decode_recent_feature(float *query, int i, const u32 *row, float decay)
 {
@@ -6123,7 +6156,7 @@ __device__ __forceinline__ void decode_recent_feature(float *query, int i, const
     }
 }
 
-/* The query heads of one pass; from: the head's state; sums: what recent tokens add. */
+/* A pass over the state; from: the head's state; sums: sums over recent tokens. */
 template <int QUERIES, typename grid>
 __device__ __forceinline__ void decode_recent_pass(const struct fpa_cuda_call &call, struct step_task &task,
                                             const struct step_names<STEP_AHEAD> &names, const state_element *from,
@@ -6184,7 +6217,7 @@ gated_linear_d32_decode_recent(const __grid_constant__ struct fpa_cuda_call call
     struct step_names<STEP_AHEAD> names;
     step_start<true>(call, task, states, names);
     if (call.packed_recent && task.length == 0)
-        return; /* nobody's query */
+        return; /* the row belongs to no sequence */
     const int group = (int)call.group;
     for (int done = 0; done < group; done += STEP_QUERIES) {
         struct step_inputs inputs;
@@ -6208,17 +6241,19 @@ gated_linear_d32_decode_recent(const __grid_constant__ struct fpa_cuda_call call
  *
  * S <- exp(G_n) S + sum over the n accepted tokens of exp(G_n - G_j) phi(k_j) v_j',
  * o_t = exp(G_t) phi(q_t)'S + sum over the draft's j <= t of exp(G_t - G_j) k(q_t, k_j) v_j,
- * G of either run of tokens. The state is read once, and written once where tokens are accepted: a thread adds the
- * keys' parts to its numbers of a row, writes them back and takes the queries' parts of them. Where there are more
- * queries than a pass serves, later ones read what the first has written. Blocks share a head's features as in
- * gated_linear_d32_decode. */
+ * with G the sums of log-gates of either run of tokens.
+ *
+ * The state is read once, and written once if tokens are accepted: a thread adds the keys' parts to its numbers of a
+ * row, writes them back, and adds them times the queries' features to its sums. If there are more queries than a pass
+ * can serve, later passes read what the first one wrote. */
 
 enum {
-    DRAFT_TOKENS = 16, /* of either run, at most */
-    DRAFT_QUERIES = 8, /* of a pass */
+    DRAFT_TOKENS = 16, /* accepted tokens, or tokens of the draft, at most */
+    DRAFT_QUERIES = 8, /* queries of a pass */
     DRAFT_TILE = STEP_ROOM / (DRAFT_TOKENS + DRAFT_QUERIES), /* features, at least */
-    DRAFT_KEYS = STEP_ROOM / ROWS < DRAFT_TOKENS ? STEP_ROOM / ROWS : DRAFT_TOKENS, /* of the draft, packed at a time */
-    DRAFT_STAGES = 12, /* pieces of the state that a thread has on their way */
+    /* keys of the draft that are packed at a time */
+    DRAFT_KEYS = STEP_ROOM / ROWS < DRAFT_TOKENS ? STEP_ROOM / ROWS : DRAFT_TOKENS,
+    DRAFT_STAGES = 12, /* pieces of the state that a thread has in flight */
     DRAFT_RING = 4 * DRAFT_STAGES * DECODE_THREADS,
     DRAFT_FLOATS = STEP_FLOATS + DRAFT_RING /* of shared memory before its own */
 };
@@ -6227,8 +6262,9 @@ static_assert(DRAFT_RING + STEP_ROOM >= 4 * DRAFT_QUERIES * DECODE_THREADS, "sum
 static_assert(STEP_CLUSTER * STEP_COLUMNS >= (DRAFT_QUERIES - STEP_QUERIES) * STEP_WARPS,
               "sums of weights go on where nothing else is");
 
-/* Behind the ring: packed rows of accepted keys, in fours, then of queries; values of accepted tokens; what is left of
- * each of them at their end, and of the state at each query; the draft's weights, [key][query]. */
+/* Shared memory after the ring: packed rows of accepted keys, up to a multiple of four, then of queries; values of
+ * accepted tokens; factors of each accepted token, its decay to their end, and of the state, its decay to each query;
+ * the draft's weights, [key][query]. */
 __device__ __forceinline__ float *draft_packed(void)
 {
     return (float *)shared_memory + DRAFT_FLOATS;
@@ -6249,14 +6285,14 @@ __device__ __forceinline__ float *draft_weights(void)
     return draft_decays() + DRAFT_TOKENS + DRAFT_QUERIES;
 }
 
-/* As other blocks' threads share rows, with a shorter ring. */
+/* step_grid with a shorter ring. */
 template <bool WIDE> struct draft_grid : step_grid<WIDE, state_element> {
     enum { STAGES = DRAFT_STAGES };
 
     using step_grid<WIDE, state_element>::step_grid;
 };
 
-/* Four floats that lie in shared memory one behind the other, from a multiple of four on. */
+/* Four consecutive floats of shared memory, aligned to 16 bytes. */
 struct draft_four {
     float at[4];
 };
@@ -6267,15 +6303,14 @@ __device__ __forceinline__ struct draft_four draft_read(const float *from)
     return {{a.x, a.y, a.z, a.w}};
 }
 
-/* Beside its task, a block's: tokens that go into the state, and in how many fours; queries are counted token by
- * token. */
+/* What a block has besides its step_task. Queries of all tokens are numbered token by token. */
 struct draft_task {
-    int accepted, padded;
-    int first, count; /* of the queries, of this pass */
-    float decay; /* of the state, by the accepted tokens' gates */
+    int accepted, padded; /* tokens that enter the state; the same, up to a multiple of four */
+    int first, count; /* queries of this pass */
+    float decay; /* of the state over the accepted tokens */
 };
 
-/* A sequence that leaves no state accepts nothing. */
+/* Accepted tokens of the sequence; 0 if its state is not stored. */
 __device__ __forceinline__ int draft_accepted(const struct fpa_cuda_call &call, const struct step_task &task,
                                               const struct step_states &states)
 {
@@ -6285,7 +6320,7 @@ __device__ __forceinline__ int draft_accepted(const struct fpa_cuda_call &call, 
     return n < 0 ? 0 : n < most ? n : most;
 }
 
-/* The product of the gates of tokens from..to-1. */
+/* The decay over tokens from .. to - 1. */
 __device__ __forceinline__ float draft_decay(const float *gates, long long stride, int from, int to)
 {
     float sum = 0;
@@ -6294,7 +6329,7 @@ __device__ __forceinline__ float draft_decay(const float *gates, long long strid
     return expf(sum);
 }
 
-/* The same by all lanes of a warp, of at most 32 tokens. */
+/* The same by all lanes of a warp, for at most 32 tokens. */
 __device__ __forceinline__ float draft_shared_decay(const float *gates, long long stride, int from, int to)
 {
     const int i = from + threadIdx.x % 32;
@@ -6308,7 +6343,7 @@ __device__ __forceinline__ const float *draft_accepted_gates(const struct fpa_cu
         + task.head * call.accepted_gate_stride[2];
 }
 
-/* x[0] <- row of a vector of coordinates; a NULL one's are zeros. */
+/* Packed row number `row` of a vector of coordinates: a coordinate, the one, or zero; NULL: a vector of zeros. */
 __device__ __forceinline__ float draft_coordinate(const element *vector, int row, float scale)
 {
     if (!vector)
@@ -6316,7 +6351,7 @@ __device__ __forceinline__ float draft_coordinate(const element *vector, int row
     return row < D_IN ? scale * to_float(vector[row]) : row == ONES_ROW ? 1.0f : 0.0f;
 }
 
-/* Accepted tokens: their keys, values, and what is left of them. */
+/* Stores keys, values and factors of accepted tokens in shared memory. */
 __device__ __forceinline__ void draft_pack_accepted(const struct fpa_cuda_call &call, const struct step_task &task,
                                                     const struct draft_task &draft)
 {
@@ -6338,7 +6373,7 @@ __device__ __forceinline__ void draft_pack_accepted(const struct fpa_cuda_call &
                           draft.accepted);
 }
 
-/* Where query g of a pass is: its token, its head. */
+/* The token and the query head of query g of a pass. */
 __device__ __forceinline__ int draft_token(const struct fpa_cuda_call &call, const struct draft_task &draft, int g)
 {
     return (draft.first + g) / (int)call.group;
@@ -6350,7 +6385,7 @@ __device__ __forceinline__ int draft_head(const struct fpa_cuda_call &call, cons
     return task.head * (int)call.group + (draft.first + g) % (int)call.group;
 }
 
-/* The queries of a pass, behind accepted keys; then what follows from the coordinates of all of them. */
+/* Packs accepted keys, then the queries of a pass; then the rows that are computed from coordinates. */
 __device__ __forceinline__ void draft_pack(const struct fpa_cuda_call &call, const struct step_task &task,
                                            const struct draft_task &draft)
 {
@@ -6376,9 +6411,9 @@ __device__ __forceinline__ void draft_pack(const struct fpa_cuda_call &call, con
     __syncthreads();
 }
 
-/* ---- the draft's own keys, pair by pair: they are its blocks' by turns ---- */
+/* ---- the draft's own keys, pair by pair; blocks of a head take them in turn ---- */
 
-/* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
+/* Packs this block's tokens first, first + slices ..., `count` of them; then computes their weights for each query. */
 __device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, const struct step_task &task,
                                             const struct draft_task &draft, int first, int count)
 {
@@ -6405,8 +6440,9 @@ __device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, co
     __syncthreads();
 }
 
-/* What such tokens add to the threads' sums: rows of threads take turns. A value is no part of an earlier query's sum,
- * not even times zero: what is behind the last token that counts need be no number. */
+/* Adds these tokens' values, weighted, to the threads' sums; groups of LANES threads take tokens in turn. A value is
+ * skipped for earlier queries, not multiplied by zero, since values after the last accepted token need not be
+ * finite. */
 template <typename grid>
 __device__ __forceinline__ void draft_add_own(const struct fpa_cuda_call &call, const struct step_task &task,
                                               const struct draft_task &draft, int first, int count,
@@ -6414,7 +6450,7 @@ __device__ __forceinline__ void draft_add_own(const struct fpa_cuda_call &call, 
 {
     const element *values = values_of(call, task.batch, task.head);
     for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
-        /* by queries of the pass */
+        /* first query of the pass that sees the key */
         const int key = first + i * (int)call.slices, seen_from = key * (int)call.group - draft.first;
         const element *v = values + (long long)key * call.v_stride[1];
 #pragma unroll
@@ -6428,7 +6464,7 @@ __device__ __forceinline__ void draft_add_own(const struct fpa_cuda_call &call, 
     }
 }
 
-/* What this block's tokens add to the sums of a pass. */
+/* Adds all of this block's draft tokens to the sums of a pass. */
 __device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, const struct step_task &task,
                                           const struct draft_task &draft, bool wide,
                                           float (*o)[DECODE_RECENT_COLUMNS])
@@ -6449,7 +6485,8 @@ __device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, cons
 
 /* ---- the state ---- */
 
-/* Feature i of a pass: key[i][accepted] times what is left of it, query[i][g] times what is left of the state. */
+/* Feature i: key[i][j] = phi(k_j)_i times the factor of accepted token j, query[i][g] = phi(q_g)_i times the
+ * decay of the state. */
 __device__ __forceinline__ void draft_feature(const struct draft_task &draft, float *key, float *query, int i,
                                               const u32 *row, float weight)
 {
@@ -6472,7 +6509,7 @@ __device__ __forceinline__ void draft_feature(const struct draft_task &draft, fl
     }
 }
 
-/* Add the parts of accepted keys to numbers of a row. */
+/* Adds the parts of accepted keys to a thread's numbers of a row. */
 template <typename grid>
 __device__ __forceinline__ void draft_add(typename grid::numbers &s, const float *key, int padded, float decay)
 {
@@ -6506,7 +6543,8 @@ __device__ __forceinline__ void draft_add(typename grid::numbers &s, const float
         s.put_pair(j, sum[j], sum[j + 1]);
 }
 
-/* The queries of one pass; from, to: the head's states; own: what the draft's own keys add. */
+/* A pass over the state; from, to: the head's states; own: sums over the draft's own
+ * keys. */
 template <bool WIDE>
 __device__ __forceinline__ void draft_pass(struct step_task &task, const struct draft_task &draft,
                                            const state_element *from, state_element *to,
@@ -6556,7 +6594,7 @@ __device__ __forceinline__ void draft_pass(struct step_task &task, const struct 
     __syncthreads();
 }
 
-/* Add the threads' sums up: this block's part of o or, when it has all features, o itself. */
+/* Adds up the threads' sums and stores the block's part of o or, if one block has all features, o itself. */
 __device__ __forceinline__ void draft_finish(const struct fpa_cuda_call &call, const struct step_task &task,
                                              const struct draft_task &draft)
 {
@@ -6597,7 +6635,7 @@ gated_linear_d32_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
     }
     __syncthreads();
     step_ask_tables<0>(task);
-    /* where nothing is accepted and the state stays where it is, it is read only */
+    /* if nothing is accepted and the final state is the initial one, it is only read */
     const state_element *from = states.in;
     state_element *to = draft.accepted > 0 || states.in != states.out ? states.out : nullptr;
     if (queries == 0 && !to)
@@ -6632,14 +6670,14 @@ gated_linear_d32_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
 }
 #endif
 
-/* ---- add up the parts of o that blocks of gated_linear_d32_decode left ----
+/* ---- add up the parts of o from blocks of gated_linear_d32_decode ----
  *
- * A block an output row, a thread a column; slices in order, so that bits do not depend on what ran first. */
+ * A block for each output row, a thread for each column; slices in order, so that results are reproducible. */
 
 enum { SPLIT_REDUCTION_THREADS = 64 };
 
-/* One number of the parts of o: the sum over the blocks (slices) that share a head, in their order, so that bits do not
- * depend on which ran first. */
+/* The sum of one number over the parts of o of all blocks (slices) of a head, in their order, so that the result
+ * does not depend on which block ran first. */
 __device__ __forceinline__ float sum_of_parts(const float *part, long long slices)
 {
     float sum = 0;

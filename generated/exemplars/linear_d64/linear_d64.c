@@ -47,11 +47,11 @@ enum {
     D_IN = 64,       /* width of q and k */
     DV = 64,         /* width of v and o */
     FEATURES = 64, /* D, rows of the state */
-    ROWS = 65,       /* packed rows a token: what features are products of */
-    T = 16,          /* tokens a panel */
+    ROWS = 65,       /* packed rows of a token, of which features are products */
+    T = 16,          /* tokens of a panel */
     CHUNK = 16,     /* tokens between state updates */
     BLOCKS = (CHUNK + T - 1) / T,
-    VL = 16          /* floats a vector */
+    VL = 16          /* floats of a vector */
 };
 
 /* ---- vectors ---- */
@@ -108,9 +108,9 @@ static inline float from_stored(float a)
 
 /* ---- arguments ---- */
 
-/* launch: the arguments of an emitted kernel. This text is also copied into every
- * generated header, so that generated files stand alone. Offsets are 64-bit and
- * counted in elements of the tensor's own type; the last axis is contiguous. */
+/* launch: the arguments of an emitted C kernel. This text is also copied into every generated header, so that
+ * generated files need no other file. Strides are 64-bit, in elements of the tensor's type; the last axis is
+ * contiguous. */
 #ifndef FPA_LAUNCH_H
 #define FPA_LAUNCH_H
 
@@ -119,86 +119,97 @@ static inline float from_stored(float a)
 
 struct fpa_launch {
     int64_t batch;       /* B */
-    int64_t length;      /* L, tokens per sequence; 0 is allowed */
-    int64_t query_heads; /* heads of q and o: a multiple of heads; 0: only the state is wanted */
-    int64_t heads; /* H, heads of k, v, log_gate and state; query head h reads h / (query_heads / heads) */
+    int64_t length;      /* L, tokens of a sequence; 0 is allowed */
+    int64_t query_heads; /* heads of q and o, a multiple of `heads`; 0: only the final state is computed */
+    /* H, heads of k, v, log_gate and state; query head h uses key/value head h / (query_heads / heads) */
+    int64_t heads;
     const void *q, *k, *v;
     void *o;
     int64_t q_stride[3], k_stride[3], v_stride[3], o_stride[3]; /* batch, token, head */
-    const float *log_gate;         /* natural logarithm of each step's gate; NULL without a gate */
-    int64_t gate_stride[3];        /* batch, token, head */
-    const float *positions;        /* of tokens, those of k; NULL when the head takes none */
-    int64_t position_stride[3];    /* batch, token, number of the position */
-    const unsigned char *key_mask; /* nonzero: the key takes part; 0: it contributes nothing, whatever its k
-                                      and v are. NULL when the head takes none */
-    int64_t key_mask_stride[2];    /* batch, token */
-    const void *state_in;          /* NULL: zero. One state a (batch, head); see the head's layout */
-    int64_t state_in_stride[2];    /* batch, head */
-    void *state_out;               /* NULL: not wanted. May be state_in itself */
-    int64_t state_out_stride[2];   /* batch, head */
-    const float *const *weights;   /* run-time matrices in the head's order; each [heads,] rows, cols */
-    void *workspace;               /* at least NAME_workspace() bytes, 64-byte aligned */
-    size_t workspace_size;         /* bytes */
-    int64_t recent; /* tokens of k, v, log_gate, positions and key_mask before q's first that state_in has not
-                       seen: of heads with a window in every form, whose state_out then has all keys that are
-                       older than the next token's window; else in the recurrent form, of length 1, while the
-                       state stays as it is (state_out is NULL). With cu_seqlens, of heads without a window: no
-                       sequence has more; each has its own query's key and value as its last token */
-    float *den;     /* of normalised heads: where the sums of outputs' scores go; NULL: not wanted */
+    const float *log_gate;      /* natural logarithm of each step's gate; NULL without a gate */
+    int64_t gate_stride[3];     /* batch, token, head */
+    const float *positions;     /* positions of the tokens of k; NULL: the head has no positions */
+    int64_t position_stride[3]; /* batch, token, number of a position */
+    /* 0: the key contributes nothing, whatever its k and v are; else it takes part. NULL: the head has no mask of
+     * keys */
+    const unsigned char *key_mask;
+    int64_t key_mask_stride[2]; /* batch, token */
+    /* the initial states, one for each (batch, head), S [D][dv], then z [D] if the head has it; NULL: zero */
+    const void *state_in;
+    int64_t state_in_stride[2];  /* batch, head */
+    void *state_out;             /* the final states; may be state_in. NULL: not wanted */
+    int64_t state_out_stride[2]; /* batch, head */
+    /* run-time matrices in the head's order, each [rows][cols], or [heads][rows][cols] */
+    const float *const *weights;
+    void *workspace;       /* at least NAME_workspace() bytes, 64-byte aligned */
+    size_t workspace_size; /* bytes */
+    /* Tokens of k, v, log_gate, positions and key_mask before q's first one that state_in does not contain.
+     * Heads with a window, in every form: state_out then contains all keys that are older than the window of the
+     * next token.
+     * Other heads: in the recurrent form, with length 1; the state is only read, and state_out is NULL. With
+     * cu_seqlens, `recent` is the most tokens of a sequence, and the last token of each sequence has its query's
+     * own key and value. */
+    int64_t recent;
+    float *den;            /* result of normalised heads: each output's sum of scores; NULL: not wanted */
     int64_t den_stride[3]; /* batch, token, head */
-    const void *
-        cu_seqlens; /* NULL: each sequence has `length` tokens. Else [batch + 1], of cu_seqlens_bytes (4 or 8)
-                               each: all sequences lie in batch 0 of the tensors of tokens, number b as their tokens
-                               cu_seqlens[b] .. cu_seqlens[b + 1] - 1, of `total`; none has more than `length`.
-                               With `recent` these are of keys: q, o and den have one a sequence, token b */
+    /* NULL: each sequence has `length` tokens. Else [batch + 1] integers of cu_seqlens_bytes (4 or 8) each:
+     * sequence b is the tokens cu_seqlens[b] .. cu_seqlens[b + 1] - 1 of batch 0 of all tensors with tokens, of
+     * which there are `total`; none has more than `length`. With `recent`, cu_seqlens count keys; q, o and den
+     * have one token per sequence, number b. */
+    const void *cu_seqlens;
     int64_t cu_seqlens_bytes;
     int64_t total;
-    const int32_t *state_in_index,
-        *state_out_index;                    /* [batch]: which of the states is a sequence's; negative: none.
-                                                        NULL: number b */
-    int64_t state_in_slots, state_out_slots; /* states that there are, of a (slot, head) each */
+    /* [batch]: the slot of each sequence's state; negative: it has none. NULL: sequence b has slot b */
+    const int32_t *state_in_index, *state_out_index;
+    int64_t state_in_slots, state_out_slots; /* number of slots; a slot has a state for each head */
 };
 
-/* A call as pieces of work, for threads that have other calls to carry out beside it: those of a layer's heads.
- * They are two rounds, numbered through: any order within one, all of the first before the second. */
+/* How a call is divided into pieces of work, for a caller that distributes the calls of several heads (a layer)
+ * among its own threads. There are two rounds of pieces, which are numbered consecutively: pieces of a round are
+ * independent, and the second round begins when the first one has ended. */
 struct fpa_share {
-    int64_t pieces[2]; /* of each round */
-    int threads;       /* that OpenMP would use now */
-    int most;          /* threads that can share a piece; of the parallel form one that is no state */
-    size_t room;       /* bytes of workspace of each thread, 64-byte aligned */
+    int64_t pieces[2]; /* pieces of each round */
+    int threads;       /* threads that OpenMP would use now */
+    /* the most threads that can share a piece; in the parallel form pieces of the first round, which compute
+     * outputs, have one thread each */
+    int most;
+    size_t room; /* bytes of workspace for each thread; the caller aligns it to 64 bytes */
 };
 
-/* A thread with a piece of work, which `team` of them share. */
+/* The calling thread's place in the team of threads that share a piece. */
 struct fpa_member {
-    int rank, team;      /* number `rank` of them; 0 and 1: alone */
-    void *mine, *shared; /* `room` bytes of this thread, and of number 0 */
-    void *meeting; /* where the team waits for each other: two ints, at first 0, then as they were left */
+    int rank, team; /* 0 <= rank < team; rank 0 of team 1: it has the piece alone */
+    /* workspaces of `room` bytes: this thread's, and that of rank 0, which all threads of the team use */
+    void *mine, *shared;
+    /* the team's barrier: two ints, initially 0; the next piece may use it as the last one left it */
+    void *meeting;
 };
 
 typedef void fpa_member_work(void *user, int thread, int threads);
 
-/* The arguments of a backward pass. What is NULL is not wanted, and not computed. */
+/* The arguments of a backward pass. A result whose pointer is NULL is not computed. */
 struct fpa_backward_launch {
-    struct fpa_launch
-        forward;     /* the forward pass's operands, and o and den as it wrote them; no final state */
+    /* the operands of the forward pass, with the o and den that it wrote; state_out is not used */
+    struct fpa_launch forward;
     const void *d_o; /* the gradient of o */
     int64_t d_o_stride[3];
     const void *d_state_out; /* the gradient of the final state; NULL: zero */
     int64_t d_state_out_stride[2];
-    void *d_q, *d_k, *d_v; /* gradients, each in the type of its operand */
+    void *d_q, *d_k, *d_v; /* results, each in the type of its operand */
     int64_t d_q_stride[3], d_k_stride[3], d_v_stride[3];
     float *d_log_gate;
     int64_t d_log_gate_stride[3];
     void *d_state_in;
     int64_t d_state_in_stride[2];
-    float *const *d_weights; /* as weights, entries may be NULL; NULL: none is wanted */
+    /* results, shaped as forward.weights; NULL, or an entry that is NULL: not wanted */
+    float *const *d_weights;
 };
 
 #endif
 
 /* ---- packing: x[row][token], token t of the panel in lane t ---- */
 
-/* One token's coordinates into its lane. */
+/* Stores one token's coordinates to its lane. */
 static void pack_lane(const stored *restrict from, float scale, float *restrict x)
 {
     x[0] = scale * from_stored(from[0]);
@@ -326,7 +337,7 @@ static inline void pack_square(const stored *restrict from, int64_t stride, floa
     vec16 r13 = get16(from + 13 * stride);
     vec16 r14 = get16(from + 14 * stride);
     vec16 r15 = get16(from + 15 * stride);
-    /* turned */
+    /* transposed */
     exchange16_8(&r0, &r8);
     exchange16_8(&r1, &r9);
     exchange16_8(&r2, &r10);
@@ -387,7 +398,7 @@ static void pack_squares(const stored *restrict from, int64_t stride, float scal
 }
 #endif
 
-/* Coordinates of a panel's tokens. */
+/* Packs coordinates of a panel's tokens. */
 static void pack_tokens(const stored *restrict from, int64_t stride, int tokens, float scale, float *restrict x)
 {
     int t = 0;
@@ -399,13 +410,13 @@ static void pack_tokens(const stored *restrict from, int64_t stride, int tokens,
         pack_lane(from + t * stride, scale, x + t);
 }
 
-/* The rows that follow from the coordinates, for `count` lanes. */
+/* Computes the rows that depend on coordinates, for `count` lanes. */
 static void pack_rows(float *restrict x, int count, vi key, const float *const *weights, int64_t head)
 {
     (void)x, (void)count, (void)key, (void)weights, (void)head;
 }
 
-/* A panel of `tokens` tokens; lanes behind the last are zero. */
+/* Packs a panel of `tokens` tokens; lanes after the last are zero. */
 static void pack_panel(const stored *restrict from, int64_t stride, int tokens, float scale, vi key,
                        const float *const *weights, int64_t head, float *restrict x)
 {
@@ -415,7 +426,7 @@ static void pack_panel(const stored *restrict from, int64_t stride, int tokens, 
     pack_rows(x, lanes(tokens), key, weights, head);
 }
 
-/* Values, one token a row; rows behind the last are zero. */
+/* Packs values, a row for each token; rows after the last are zero. */
 static void pack_values(const stored *restrict from, int64_t stride, int tokens, float *restrict v)
 {
     for (int t = 0; t < tokens; t++)
@@ -427,21 +438,22 @@ static void pack_values(const stored *restrict from, int64_t stride, int tokens,
 
 typedef void features_of(const float *restrict x, float *restrict p, vi key);
 
-/* ---- fetching: the next chunk's tokens come from memory while this chunk is computed ---- */
+/* ---- prefetching: the next chunk's tokens are loaded into the cache while this chunk is computed ---- */
 
 enum { STREAMS = 4, LINE = 64, LINES_AT_ONCE = 4, PARTS_AT_ONCE = 1, STEPS_BETWEEN = 16 };
 
-/* Rows of q, k, v and o of the token that is asked for next. */
+/* Rows of q, k, v and o that are prefetched, and the next token. */
 struct fetch {
     const char *first[STREAMS];              /* row of the first token */
     int64_t stride[STREAMS], bytes[STREAMS]; /* of a token; all query heads that share a key head */
     int64_t widest;                          /* of these bytes */
-    int64_t token, left;                     /* asked for, and not yet */
-    int of_heads; /* rows of several heads: more than the first-level cache has room for */
-    int64_t at; /* byte of its rows */
+    int64_t token, left;                     /* next token, tokens that remain */
+    int of_heads; /* rows of several heads: prefetched to the second level, since the first is too small */
+    int64_t at; /* next byte of that token's rows */
 };
 
-/* Ask for a few lines of each of a token's rows. In numbers one by one: products have sums in all vectors. */
+/* Prefetches a few lines of each of a token's rows. Streams are unrolled, without arrays in registers: products use
+ * all vector registers. */
 static inline void fetch_part(struct fetch *f)
 {
     const int64_t end = f->at + LINES_AT_ONCE * LINE;
@@ -665,9 +677,8 @@ static void query_16_16_16_16(const float *restrict a, const float *restrict b, 
     }
 }
 
-/* o[t][e] += sum over n features (or keys) of p[f][t] s[f][e]; adds: to what is there, else to 0. Then, if there are
- * own scores, of keys up to t, where they are 0 behind t: own[j][t] v[j][e]. The sums go to `to` if it is given, not to
- * o */
+/* o[t][e] = sum over n features (or keys) of p[f][t] s[f][e]; adds: plus o, else plus 0. Then, if `own` is given, plus
+ * the sum over keys j up to t of own[j][t] v[j][e]. The sums go to `to` if it is given, not to o */
 static void query(const float *restrict p, const float *restrict s, float *restrict o, int tokens, int n,
                   const float *restrict own, const float *restrict v, stored *to, int64_t pitch, int adds,
                   struct fetch *fetch)
@@ -831,7 +842,7 @@ static void dot_0(const float *restrict qx, const float *restrict kx, float *res
 {
     kx += 0, qx += 0;
     int t = first;
-    if (t % VL) { /* half a vector first */
+    if (t % VL) { /* begins with half a vector */
         dot0_8(kx, qx + t, d + t, keys, 64);
         t += 8;
     }
@@ -845,7 +856,7 @@ static inline vf kernel_of(vf d0)
     return d0;
 }
 
-/* The dots' panels: d[dot][key][token], of tokens first..tokens-1; the first becomes the score. */
+/* Panels of dots d[dot][key][token], of tokens first .. tokens - 1; the first panel is later replaced by the score. */
 static void dots(const float *qx, const float *kx, float *d, int keys, int first, int tokens)
 {
     dot_0(qx, kx, d, keys, first, tokens);
@@ -930,7 +941,7 @@ static void scores_full(const float *restrict qx, const float *restrict kx, floa
         }
 }
 
-/* Dots of a panel with itself: of the halves of vectors of tokens from a key's own on. */
+/* Dots of a panel with itself: for each key from its own half vector of tokens on. */
 static void dots_diagonal(const float *qx, const float *kx, float *p, int keys, int tokens)
 {
     for (int j = 0; j < keys; j += 8)
@@ -981,8 +992,8 @@ static int max_threads(void)
 }
 
 #ifdef _OPENMP
-/* OpenMP's threads do not come along through a fork, and libgomp would wait for them for ever. It keeps them by
- * the thread that they help: only the one that came along has lost some. */
+/* A forked process does not have OpenMP's threads, and libgomp would wait for them forever. libgomp keeps a team for
+ * each thread that began a region: only the thread that called fork has lost its team. */
 static int forked;
 
 static void note_fork(void)
@@ -990,8 +1001,8 @@ static void note_fork(void)
     forked = 1;
 }
 
-/* Forks that were before this code was loaded, as Linux tells them: a process that has not become another program
- * since has PF_FORKNOEXEC in its flags, which are the seventh number behind its name. */
+/* Detects a fork before this code was loaded: Linux sets PF_FORKNOEXEC in the flags of a process that has not called
+ * exec since it was forked; the flags are the seventh field after the name in /proc/self/stat. */
 __attribute__((constructor)) static void watch_forks(void)
 {
     enum { PF_FORKNOEXEC = 0x40 };
@@ -1017,21 +1028,21 @@ static int has_lost_threads(void)
 /* ---- workspace ---- */
 
 enum {
-    PANEL = ROWS * T,                 /* packed input of a panel */
+    PANEL = ROWS * T,                 /* packed rows of a panel */
     VALUES = T * DV,                  /* outputs of a panel */
     VALUE_PANEL = T * DV,             /* values of a panel */
-    OUT = T * (DV),             /* the same with no sums of weights */
-    SLICES = 1,                   /* partial results, added in a fixed order */
-    WAITING = 1,                  /* of them at a time, for a thread alone */
+    OUT = T * (DV),             /* outputs of a panel with no sums of weights */
+    SLICES = 1,                   /* partial results of a head, added in a fixed order */
+    WAITING = 1,                  /* partial results that a thread alone keeps at a time */
     QUERY_BLOCKS = 12,             /* panels of queries of one unit of the parallel form, at most */
-    SHARED_BLOCKS = 12,            /* and where threads share few of them */
+    SHARED_BLOCKS = 12,            /* the same if there are few units for the threads */
     STATE = FEATURES * (DV),    /* of one (batch, head) */
     STATE_ROOM = (STATE + 15) / 16 * 16, /* in whole lines of a cache */
-    ABREAST = 32,                 /* heads whose chunks a thread walks in turn, at most */
+    ABREAST = 32,                 /* heads whose chunks a thread computes in turn, at most */
     SCRATCH = T * 48         /* a panel of features, or of dots */
 };
 
-/* Where the threads of a team wait for each other. */
+/* A barrier of a team's threads. */
 struct meeting {
     int arrived, round;
 };
@@ -1050,8 +1061,8 @@ struct work {
     struct meeting *meeting;
 };
 
-/* One slice's part of one token, in the recurrent form: values, then sums by lanes; whole vectors. A key without
- * queries leaves zeros as if there were one. */
+/* Numbers of one slice's part of one token, in the recurrent form: values, then sums by lanes, in whole vectors.
+ * Without queries there is room for one, which is zero. */
 static int64_t partial_size(int64_t queries)
 {
     return ((queries ? queries : 1) * DV + T + VL - 1) / VL * VL;
@@ -1097,8 +1108,8 @@ static int64_t partials_for(const struct fpa_launch *a, int threads)
     return a->cu_seqlens || a->batch * a->heads % threads ? SLICES : WAITING;
 }
 
-/* Heads that a thread walks in turn at most, wherever they lie: its share of the call's, in sequences of several
- * chunks. Of sequences of different lengths its share of each one's. */
+/* Heads that a thread computes in turn, at most: its share of the call's heads, in sequences of several chunks; in
+ * packed batches its share of each sequence's heads. */
 static int64_t abreast_for(const struct fpa_launch *a, int threads)
 {
     const int64_t heads = a->cu_seqlens ? a->heads : a->batch * a->heads;
@@ -1128,8 +1139,8 @@ static void work_at(const struct fpa_launch *a, int threads, int slot, struct wo
                 abreast_for(a, threads));
 }
 
-/* Wait for the other threads of this head: a short while by looking, then by giving the
- * processor away, so that a busy machine does not lose it to waiting. */
+/* Waits for the other threads of this head: first by polling, then by yielding the processor, so that a busy machine
+ * does not lose it to waiting. */
 static void team_wait(const struct work *w, int team)
 {
     struct meeting *m = w->meeting;
@@ -1153,7 +1164,7 @@ static state_stored *state_at(void *state, const int64_t stride[2], int64_t b, i
     return (state_stored *)state + b * stride[0] + h * stride[1];
 }
 
-/* Where the state runs: in the caller's own memory when it wants the final state. */
+/* Where the state is kept during a pass: in the caller's memory if the final state is wanted. */
 static float *state_memory(const struct fpa_launch *a, int64_t b, int64_t h, const struct work *w)
 {
     return a->state_out ? state_at(a->state_out, a->state_out_stride, b, h) : w->state;
@@ -1172,7 +1183,7 @@ static void state_load(const struct fpa_launch *a, int64_t b, int64_t h, float *
 
 static void state_store(const struct fpa_launch *a, int64_t b, int64_t h, const float *s)
 {
-    (void)a, (void)b, (void)h, (void)s; /* it ran in place */
+    (void)a, (void)b, (void)h, (void)s; /* it was updated in the caller's memory */
 }
 
 /* ---- sequences of a call ---- */
@@ -1182,7 +1193,7 @@ static int64_t offset_of(const struct fpa_launch *a, int64_t i)
     return a->cu_seqlens_bytes == 8 ? ((const int64_t *)a->cu_seqlens)[i] : ((const int32_t *)a->cu_seqlens)[i];
 }
 
-/* Tokens of sequence b, and how many tokens come before it in its batch. */
+/* The length of sequence b; below: the number of tokens before it in its batch. */
 static int64_t sequence_length(const struct fpa_launch *a, int64_t b)
 {
     return a->cu_seqlens ? offset_of(a, b + 1) - offset_of(a, b) : a->length;
@@ -1193,19 +1204,19 @@ static int64_t sequence_begin(const struct fpa_launch *a, int64_t b)
     return a->cu_seqlens ? offset_of(a, b) : 0;
 }
 
-/* A sequence's state among those of a tensor; negative: none. */
+/* The slot of a sequence's state in a tensor; negative: none. */
 static int64_t slot_of(const int32_t *index, int64_t b)
 {
     return index ? index[b] : b;
 }
 
-/* Where token `begin` of batch b is, in elements. */
+/* Offset of token `begin` of batch entry b, in elements. */
 static int64_t token_place(const int64_t *stride, int64_t b, int64_t begin)
 {
     return b * stride[0] + begin * stride[1];
 }
 
-/* query: its first query's, where `begin` is its first key's. */
+/* Addresses of a sequence's tensors in `own`; query: its first query's token, begin: its first key's. */
 static void find_tokens(const struct fpa_launch *a, int64_t b, int64_t begin, int64_t query, struct fpa_launch *own)
 {
     if (a->query_heads) {
@@ -1227,7 +1238,8 @@ static void find_states(const struct fpa_launch *a, int64_t b, struct fpa_launch
     own->state_out = a->state_out && out >= 0 ? (state_stored *)a->state_out + out * a->state_out_stride[0] : NULL;
 }
 
-/* Sequence b as a call of one: in `own`. Where all are alike it is the call itself, of which it is number b. */
+/* Sequence b as a call of its own, in `own`; in batches of equal lengths without slots the call itself, in which the
+ * sequence is number b. */
 static const struct fpa_launch *sequence_of(const struct fpa_launch *a, int64_t b, struct fpa_launch *own)
 {
     if (!a->cu_seqlens && !a->state_in_index && !a->state_out_index)
@@ -1238,7 +1250,7 @@ static const struct fpa_launch *sequence_of(const struct fpa_launch *a, int64_t 
     own->cu_seqlens = NULL;
     own->state_in_index = own->state_out_index = NULL;
     int64_t query = sequence_begin(a, b);
-    if (a->cu_seqlens && a->recent) { /* its last token alone has one */
+    if (a->cu_seqlens && a->recent) { /* only its last token has a query */
         query = b;
         own->recent = own->length - 1;
         own->length = own->length > 0;
@@ -1248,8 +1260,8 @@ static const struct fpa_launch *sequence_of(const struct fpa_launch *a, int64_t 
     return own;
 }
 
-/* Spans of tokens that sequences are divided into: those of sequence b begin with span_start. Some are behind its end
- * where lengths differ. */
+/* Spans of tokens into which sequences are divided; those of sequence b are numbered from span_start on. In packed
+ * batches some are after the sequence's end. */
 struct span {
     int64_t b, first; /* token */
 };
@@ -1277,23 +1289,23 @@ static struct span span_at(const struct fpa_launch *a, int64_t tokens, int64_t n
     return (struct span){b, (number - span_start(a, tokens, b)) * tokens};
 }
 
-/* ---- one tile: what a chunk reads from the state, what it adds to it ---- */
+/* ---- one tile of features: queries read it, keys are added to it ---- */
 
-/* A chunk at work. */
+/* The present chunk of a thread or team. */
 struct pass {
     const struct work *w;
     float *s, *z;     /* state: values, sums of features */
-    const float *v;   /* a whole chunk's values where they lie, row behind row; or w->v, where they are packed */
+    const float *v;   /* a whole chunk's values in the caller's tensor, contiguous; or w->v, where they are packed */
     float *out;       /* [queries][BLOCKS] panels of OUT, added to */
     const struct work *mine; /* this thread's own, for panels of features */
-    struct fetch *fetch; /* of the next chunk; NULL: a team's thread asks for nothing */
+    struct fetch *fetch; /* prefetch of the next chunk; NULL: none, for a team's threads */
     int64_t queries;  /* query heads that share this head's keys */
     int64_t size;     /* of all outputs */
     int tokens;       /* of the chunk */
     int read, write;  /* whether the state is read, is written */
-    int at_once;      /* whether the last tile's sums go on with the chunk's own keys */
-    stored *o;        /* where these are the outputs of a whole panel, whose place it is; else NULL */
-    int64_t o_token, o_head; /* from there to the next token, and the next query head */
+    int at_once;      /* whether the last tile's sums continue with the chunk's own keys */
+    stored *o;        /* address of a whole panel's outputs if these sums are stored directly, else NULL */
+    int64_t o_token, o_head; /* distance to the next token, and to the next query head */
 };
 
 static int block_tokens(int tokens, int block)
@@ -1306,8 +1318,8 @@ static int block_tokens(int tokens, int block)
 struct tile_place {
     int32_t feature; /* its first */
     int32_t features;
-    int32_t row;       /* whose features are consecutive rows as they are: the first of them */
-    features_of *form; /* or else what forms them */
+    int32_t row;       /* first row, if features are consecutive rows */
+    features_of *form; /* else the function that forms features; NULL: none */
 };
 
 static const struct tile_place tiles[2] = {
@@ -1315,7 +1327,7 @@ static const struct tile_place tiles[2] = {
     {48, 16, 48, NULL},
 };
 
-/* The panel of a tile's features, of 'count' tokens: formed in p, or where it lies in x. */
+/* The panel of a tile's features, for 'count' tokens: formed in p, or rows of x. */
 static const float *form_panel(const struct tile_place *place, const float *x, float *p, int count, vi key)
 {
     if (!place->form)
@@ -1325,14 +1337,14 @@ static const float *form_panel(const struct tile_place *place, const float *x, f
     return p;
 }
 
-/* A chunk's scores of itself. */
+/* Computes a chunk's scores of itself. */
 static const float *own_scores(const struct pass *c, const float *qx)
 {
     scores_diagonal(qx, c->w->kx, c->mine->own, c->tokens);
     return c->mine->own;
 }
 
-/* One tile: queries read it, at last with what the chunk sees of itself, then keys add to it. */
+/* One tile: queries read it, the last one together with the chunk's scores of itself, then keys add to it. */
 static void tile(const struct pass *c, const struct tile_place *place, int adds, int last)
 {
     const int64_t first = place->feature;
@@ -1359,7 +1371,8 @@ static void tile(const struct pass *c, const struct tile_place *place, int adds,
 
 static const int32_t first_tile[SLICES + 1] = {0, 2};
 
-/* The first tile's sums begin with 0. */
+/* A slice's tiles in order. The first tile's sums begin with
+ * 0. */
 static void slice(int number, const struct pass *c)
 {
     int adds = 0;
@@ -1389,7 +1402,7 @@ static void pack_queries(const struct fpa_launch *a, int64_t b, int64_t token, i
                a->weights, query_head / group_of(a), x);
 }
 
-/* v: NULL where values are read where they lie. */
+/* v: NULL if values are read from the caller's tensor. */
 static void pack_keys(const struct fpa_launch *a, int64_t b, int64_t token, int64_t h, int tokens, float *x, float *v)
 {
     const vi key = ~(vi){0};
@@ -1398,7 +1411,7 @@ static void pack_keys(const struct fpa_launch *a, int64_t b, int64_t token, int6
         pack_values(token_at(a->v, a->v_stride, b, token, h), a->v_stride[1], tokens, v);
 }
 
-/* Pack a chunk: blocks of queries, then of keys, dealt out to the team. */
+/* Packs a chunk: blocks of queries, then of keys, distributed over the team. */
 static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, const struct pass *c, int rank,
                        int team)
 {
@@ -1419,10 +1432,11 @@ static void chunk_pack(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
 
 /* ---- slices' parts of a chunk's outputs ----
  *
- * They are added pair by pair, groups of 2, 4, 8 slices from an even place on, whoever computed them: bits do not
- * depend on the team. A member takes consecutive slices and adds up the groups that are all its own. */
+ * Parts are added as a binary tree, groups of 2, 4, 8 slices, whichever member computed them, so that results do not
+ * depend on the team. A member has consecutive slices and adds up the groups that are entirely its own. */
 
-/* The sum of the group of slices that begins with `first`. Alone, one has no more of them than groups that wait. */
+/* The sum of the group of slices that begins with `first`. A thread alone keeps only the groups that wait for their
+ * other half. */
 static float *group_sum(const struct pass *c, int first, int team)
 {
     const int place = team > 1 ? first : __builtin_popcount((unsigned)first);
@@ -1434,7 +1448,7 @@ static int slice_owner(int number, int team)
     return ((number + 1) * team - 1) / SLICES;
 }
 
-/* Has a member added the halves of a group that begins with `first`, each of `half` slices? */
+/* Whether one member has added both halves of a group that begins with `first`, of `half` slices each. */
 static int is_added(int first, int half, int team)
 {
     const int last = first + 2 * half - 1;
@@ -1453,7 +1467,8 @@ static void chunk_slices(struct pass *c, int rank, int team)
     team_wait(c->w, team);
 }
 
-/* Add what no member had all of, for the panel of outputs at `at`: the first group begins with it. */
+/* Adds the groups that belong to several members, for the panel of outputs at `at`; the result is in the first
+ * group. */
 static void slices_sum(const struct pass *c, int64_t at, int team)
 {
     for (int half = 1; half < SLICES; half *= 2)
@@ -1477,7 +1492,7 @@ static void store_panel(const struct fpa_launch *a, int64_t b, int64_t token, in
         store_token(out + t * DV, to + t * a->o_stride[1]);
 }
 
-/* What the chunk's own keys add to block `block` of its queries. */
+/* Adds the chunk's own keys to block `block` of its queries. */
 static void chunk_own(const struct pass *c, int block, const float *qx, float *out)
 {
     const struct work *w = c->w;
@@ -1490,14 +1505,15 @@ static void chunk_own(const struct pass *c, int block, const float *qx, float *o
     add_scored(c->mine->p, c->v + block * VALUE_PANEL, out, tokens, tokens, 1, c->fetch);
 }
 
-/* Who of a team takes unit n of units that are sorted by their work: 0 1 2, 2 1 0, 0 1 2 ... */
+/* The member of a team that has unit n, of units sorted by their work: 0 1 2, 2 1 0, 0 1 2 ... */
 static int dealt_to(int64_t n, int team)
 {
     const int place = (int)(n % team);
     return n / team % 2 ? team - 1 - place : place;
 }
 
-/* Add the partial results and the chunk's own part, store. The last blocks see most keys. */
+/* Adds the partial results and the chunk's own part, stores. The last
+ * blocks, which see most keys, come first. */
 static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, const struct pass *c,
                          int rank, int team)
 {
@@ -1516,14 +1532,14 @@ static void chunk_finish(const struct fpa_launch *a, int64_t b, int64_t h, int64
         if (!c->at_once) {
             chunk_own(c, block, w->qx + (g * BLOCKS + block) * PANEL, out);
         }
-        if (!c->o) /* they are not there yet */
+        if (!c->o) /* not stored yet by the product itself */
             store_panel(a, b, first + block * T, h * c->queries + g, block_tokens(c->tokens, block), out);
     }
     team_wait(w, team);
 }
 
-/* Tokens begin..end - 1 of `heads` heads from h on, which lie side by side, as a thread that has them for itself asks
- * for them. */
+/* Begins prefetching tokens begin .. end - 1 of `heads` adjacent heads from h on, for a
+ * thread that has them alone. */
 static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_t heads, int64_t begin, int64_t end,
                         struct fetch *f)
 {
@@ -1533,7 +1549,7 @@ static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_
         return;
     const int64_t *strides[STREAMS] = {a->q_stride, a->k_stride, a->v_stride, a->o_stride};
     const void *bases[STREAMS] = {a->q, a->k, a->v, a->o};
-    const int64_t shared[STREAMS] = {group, 1, 1, group}; /* heads beside one of k and v */
+    const int64_t shared[STREAMS] = {group, 1, 1, group}; /* heads for each head of k and v */
     const int64_t widths[STREAMS] = {D_IN, D_IN, DV, DV};
     for (int i = 0; i < STREAMS; i++) {
         f->first[i] = (const char *)token_at(bases[i], strides[i], b, begin, h * shared[i]);
@@ -1543,14 +1559,14 @@ static void fetch_begin(const struct fpa_launch *a, int64_t b, int64_t h, int64_
     }
 }
 
-/* The chunk from `first` on of one head. */
+/* The same for one head's chunk from `first` on. */
 static void fetch_chunk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct fetch *f)
 {
     const int64_t end = first + CHUNK;
     fetch_begin(a, b, h, 1, first, end < a->length ? end : a->length, f);
 }
 
-/* The chunk from token `first` on of a head whose state is c.s. */
+/* Computes the chunk from token `first` on of a head whose state is c.s. */
 static void chunk_walk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first, struct pass c, int rank,
                        int team)
 {
@@ -1563,7 +1579,7 @@ static void chunk_walk(const struct fpa_launch *a, int64_t b, int64_t h, int64_t
     c.at_once = c.read && team == 1;
     c.o = c.at_once && c.tokens == T ? (stored *)token_at(a->o, a->o_stride, b, first, h * c.queries) : NULL;
     c.o_token = a->o_stride[1], c.o_head = a->o_stride[2];
-    const int beside = a->v_stride[1] != DV; /* other heads' values, or none */
+    const int beside = a->v_stride[1] != DV; /* rows of values are not contiguous */
     c.v = beside || c.tokens % T ? c.w->v : token_at(a->v, a->v_stride, b, first, h);
     chunk_pack(a, b, h, first, &c, rank, team);
     chunk_slices(&c, rank, team);
@@ -1588,7 +1604,7 @@ static void chunked_head(const struct fpa_launch *a, int64_t index, const struct
         state_store(a, b, h, c.s);
 }
 
-/* The state of a thread's head number `place` in a walk of several. */
+/* The state of head number `place` of those that a thread computes in turn. */
 static float *state_abreast(const struct fpa_launch *a, int64_t b, int64_t h, int64_t place, const struct work *w)
 {
     struct work own = *w;
@@ -1596,9 +1612,9 @@ static float *state_abreast(const struct fpa_launch *a, int64_t b, int64_t h, in
     return state_memory(a, b, h + place, &own);
 }
 
-/* Heads that lie side by side, by one thread: a chunk of each in turn, so that a token's pages, which they share, are
- * walked once and not once a head. Beside each head's chunk it asks for a share of the next chunk's tokens, rows of all
- * heads. */
+/* Adjacent heads by one thread: a chunk of each in turn, so that memory pages, which heads of a token share, are
+ * visited once and not once for each head. During each head's chunk a share of the next chunk's tokens is prefetched,
+ * rows of all heads. */
 static void chunked_abreast(const struct fpa_launch *a, int64_t index, int64_t heads, const struct work *w)
 {
     const int64_t b = index / a->heads, h = index % a->heads;
@@ -1636,7 +1652,8 @@ static void unit_pack(const struct fpa_launch *a, const struct unit *u, const st
     memset(w->o, 0, sizeof(float) * u->blocks * OUT);
 }
 
-/* Add panel `at` of keys to the queries that see it. */
+/* Adds the panel of keys at token `at` to the queries that see
+ * it. */
 static void unit_add(const struct unit *u, const struct work *w, int64_t at, int keys)
 {
     for (int i = 0; i < u->blocks; i++) {
@@ -1665,7 +1682,7 @@ static void unit_keys(const struct fpa_launch *a, const struct unit *u, const st
     }
 }
 
-/* What the initial state adds. It is read by panels of queries, tile by tile, as in the chunked form. */
+/* Adds the initial state, which panels of queries read tile by tile, as in the chunked form. */
 static void unit_state(const struct fpa_launch *a, const struct unit *u, const struct work *w)
 {
     float *s = (float *)state_at((void *)a->state_in, a->state_in_stride, u->b, u->h);
@@ -1692,14 +1709,15 @@ static void parallel_unit(const struct fpa_launch *a, const struct unit *u, cons
         store_panel(a, u->b, u->first + i * T, u->query_head, block_tokens(u->tokens, i), w->o + i * OUT);
 }
 
-/* Units of so many panels of queries, by number: from the last tokens, which see the most keys. */
+/* The number of units of `panels` panels of queries. Units are numbered from the last tokens, which see the most
+ * keys. */
 static int64_t count_units(const struct fpa_launch *a, int panels)
 {
     return count_spans(a, panels * T) * a->query_heads;
 }
 
-/* Panels of a unit: as many as there is room for, since each unit packs the keys that it sees; fewer where threads
- * would have less than four units each. Bits are the same. */
+/* Panels of a unit: as many as there is room for, since each unit packs the keys that it sees; fewer if threads would
+ * have less than four units each. Results do not depend on it. */
 static int unit_panels(const struct fpa_launch *a, int threads)
 {
     int panels = QUERY_BLOCKS;
@@ -1742,7 +1760,7 @@ static void parallel_units(const struct fpa_launch *a, int threads)
     }
 }
 
-/* ---- recurrent form: one pass over the state a token ---- */
+/* ---- recurrent form: one pass over the state for each token ---- */
 
 /* Lane 0 of a panel holds the key, the lanes after it up to QUERY_LANES query heads. */
 enum { QUERY_LANES = T - 1 };
@@ -1798,7 +1816,7 @@ static void recall_16_16_16_16(const float *restrict p, const float *restrict s,
     set16(o + 48, get16(o + 48) + o3);
 }
 
-/* A token at work. */
+/* The present token of a thread. */
 struct token {
     const float *x;   /* packed rows, key and queries by lanes */
     const float *v;   /* [DV] */
@@ -1833,7 +1851,7 @@ static void token_slice(int number, const struct token *c)
     }
 }
 
-/* Pack the key and up to QUERY_LANES query heads of one token. */
+/* Packs the key and up to QUERY_LANES query heads of one token. */
 static void token_pack(const struct fpa_launch *a, int64_t b, int64_t token, int64_t h, int64_t first_query,
                        int queries, const struct work *w)
 {
@@ -1849,7 +1867,7 @@ static void token_pack(const struct fpa_launch *a, int64_t b, int64_t token, int
         w->v[e] = from_stored(v[e]);
 }
 
-/* Sum the slices' partial results in order and store. out: [SLICES] of partial_size. */
+/* Adds the slices' partial results in order and stores. out: [SLICES] of partial_size. */
 static void token_store(const struct fpa_launch *a, int64_t b, int64_t token, int64_t first_query, int queries,
                         float *out)
 {
@@ -1862,8 +1880,8 @@ static void token_store(const struct fpa_launch *a, int64_t b, int64_t token, in
     }
 }
 
-/* The query heads first_query.. of one token, which also update the state if they write. Every
- * member of a team packs for itself and leaves the partial results of its slices in `partial`. */
+/* Query heads from first_query on of one token; write: also updates the state. Every member of a team packs for itself
+ * and stores the partial results of its slices in `partial`. */
 static void token_queries(const struct fpa_launch *a, int64_t b, int64_t token, int64_t h, int64_t first_query,
                           int queries, const struct work *mine, float *partial, float *s, int write, int rank,
                           int team)
@@ -1880,8 +1898,8 @@ static void token_queries(const struct fpa_launch *a, int64_t b, int64_t token, 
     }
 }
 
-/* Partial results alternate between two buffers, so that one wait a token is enough: the first
- * member adds up one while the others fill the other. Without queries a token is there for the state's sake. */
+/* Partial results alternate between two buffers, so that one meeting for each token is enough: the first member adds up
+ * one buffer while the others fill the other. A token without queries only updates the state. */
 static void recurrent_tokens(const struct fpa_launch *a, int64_t index, const struct work *w, const struct work *mine,
                              int rank, int team)
 {
@@ -1906,10 +1924,10 @@ static void recurrent_tokens(const struct fpa_launch *a, int64_t index, const st
         state_store(a, b, h, s);
 }
 
-/* ---- decode_recent: the state stays as it is, recent tokens are still keys and values ---- */
+/* ---- decode_recent: the state is only read, recent tokens are keys and values beside it ---- */
 
-/* The newest panel of recent keys first; the first of them may be the smaller one. Adds to out what queries
- * (lanes as token_pack has them) find there. */
+/* out = scores times values of recent tokens, for queries in the lanes of token_pack, from the newest panel of keys to
+ * the oldest, which may have fewer. */
 static void recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int queries, const struct work *w,
                           float *out)
 {
@@ -1922,7 +1940,7 @@ static void recall_recent(const struct fpa_launch *a, int64_t b, int64_t h, int 
     }
 }
 
-/* The slices' parts of what the state gives, added up in order; then both are one output. */
+/* Adds the slices' partial results in order, then the part of recent tokens, and stores. */
 static void recall_store(const struct fpa_launch *a, int64_t b, int64_t h, int64_t first_query, int queries,
                          const struct work *w, float *partial)
 {
@@ -1973,7 +1991,7 @@ static int is_wanted(const struct fpa_launch *s)
     return s->state_out || (s->query_heads && s->length);
 }
 
-/* Carries out a form for one head of one sequence; nothing if neither its outputs nor its final state are wanted. */
+/* Computes one head of one sequence by a form; nothing if neither its outputs nor its final state are wanted. */
 static void run_head(head_form *form, const struct fpa_launch *a, int64_t index, const struct work *shared,
                      const struct work *mine, int rank, int team)
 {
@@ -1990,8 +2008,8 @@ static void one_head(head_form *form, const struct fpa_launch *a, int threads, i
     run_head(form, a, index, &w, &w, 0, 1);
 }
 
-/* Heads from to end - 1, by one thread: one after the other, or in the chunked form by turns, a chunk of each of
- * the sequence's heads. */
+/* Heads `from` to end - 1 by one thread: one after the other or, in the chunked form, a chunk of each of the
+ * sequence's heads in turn. */
 static void some_heads(head_form *form, const struct fpa_launch *a, int threads, int64_t from, int64_t end, int thread)
 {
     struct work w;
@@ -2010,8 +2028,8 @@ static void some_heads(head_form *form, const struct fpa_launch *a, int threads,
     }
 }
 
-/* Heads that one thread takes at a time, so that threads have equal shares of `heads`: several where a token has those
- * of all heads beside each other. */
+/* Heads that one thread takes at a time, so that threads have equal shares of `heads`: several if all heads of a
+ * token are adjacent in memory. */
 static int64_t heads_at_once(head_form *form, const struct fpa_launch *a, int threads, int64_t heads)
 {
     const int in_turn = form == chunked_head && a->k_stride[2] < a->k_stride[1];
@@ -2020,7 +2038,7 @@ static int64_t heads_at_once(head_form *form, const struct fpa_launch *a, int th
 }
 
 #ifdef _OPENMP
-/* A member of a team works in the first member's memory and in its own. */
+/* One member's work on a shared head: it uses the first member's memory and its own. */
 static void team_head(head_form *form, const struct fpa_launch *a, int threads, int64_t index, int thread, int team)
 {
     struct work mine, shared;
@@ -2036,15 +2054,15 @@ static void clear_meeting(const struct fpa_launch *a, int threads, int slot)
     *first.meeting = (struct meeting){0};
 }
 
-/* Whether one head of a sequence is so much of a call that one thread would be the last to end. */
+/* Whether one head of a sequence is so large a part of the call that a single thread would finish last. */
 static int is_long(const struct fpa_launch *a, int threads, int64_t b)
 {
     enum { SHARES = 4 }; /* of a thread's part of the call */
     return SHARES * threads * sequence_length(a, b) > a->total * a->heads;
 }
 
-/* Heads of sequences of different lengths: those of long ones by all threads together, one after the other; the others
- * by one thread each, several of a sequence at a time. */
+/* Heads of packed sequences: those of long ones by all threads together, one after the other; the others by one
+ * thread each, several of a sequence at a time. */
 static void run_ragged(head_form *form, const struct fpa_launch *a, int threads, int worth_a_team)
 {
     const int64_t heads = a->batch * a->heads;
@@ -2070,8 +2088,8 @@ static void run_ragged(head_form *form, const struct fpa_launch *a, int threads,
 }
 #endif
 
-/* Heads by rounds of one thread a head; what is left is shared by teams of threads, where a
- * step between two waits is worth one. */
+/* Full rounds of one head for each thread; the remaining heads are shared by teams of threads, if the work between
+ * two meetings is worth it. */
 static void run_heads(head_form *form, const struct fpa_launch *a, int threads, int worth_a_team)
 {
     const int64_t heads = a->batch * a->heads;
@@ -2108,10 +2126,10 @@ static void run_heads(head_form *form, const struct fpa_launch *a, int threads, 
 #endif
 }
 
-/* Whether half of the work between two waits takes longer than they do. */
+/* Whether half of the work between two meetings of a team takes longer than a meeting. */
 enum { TEAM_BY_CHUNK = 0, TEAM_BY_TOKEN = 0 };
 
-/* The parallel form's final state: the chunked form without queries. */
+/* The parallel form; its final state is computed by the chunked form without queries. */
 static void run_parallel(const struct fpa_launch *a, int threads)
 {
     parallel_units(a, threads);
@@ -2151,8 +2169,8 @@ static void *run_call(void *argument)
     return NULL;
 }
 
-/* In a thread that lost its helpers: a new one gets helpers of its own, which is worth it for what takes longer
- * than to start them. */
+/* In a process that lost its OpenMP threads by a fork: a new thread gets a team of its own, if the call takes longer
+ * than starting it. */
 static int run_after_fork(int form, const struct fpa_launch *a, int threads)
 {
     enum { WORTH_THREADS = 1 << 22 }; /* products, about 0.1 ms of one thread */
@@ -2194,10 +2212,10 @@ EXPORT int linear_d64_forward(int form, const struct fpa_launch *a)
     return run(form, a, threads);
 }
 
-/* ---- a call whose threads have others to carry out as well ---- */
+/* ---- calls that share their threads with other calls ---- */
 
-/* Pieces that do not wait for each other: units of the parallel form, whose final states are a second round, since
- * units may read what they overwrite; heads of sequences in the other forms. */
+/* A call's independent pieces: units of the parallel form, whose final states are a second round, since they may
+ * overwrite initial states that units read; heads of sequences in the other forms. */
 EXPORT void linear_d64_share(int form, const struct fpa_launch *a, struct fpa_share *s);
 EXPORT void linear_d64_piece(int form, const struct fpa_launch *a, int64_t piece, const struct fpa_member *m);
 EXPORT void linear_d64_together(int threads, fpa_member_work *work, void *user);
@@ -2216,7 +2234,7 @@ EXPORT void linear_d64_share(int form, const struct fpa_launch *a, struct fpa_sh
     s->room = (size_t)(work_layout(&w, (char *)64, group_of(a), SLICES, 1) - (char *)64);
 }
 
-/* `memory` of a member and of the first one of its team, which meets at `meeting`. */
+/* Lays out the memory of a member and of the first one of its team, which meets at `meeting`. */
 static void member_works(const struct fpa_launch *a, const struct fpa_member *m, struct work *shared, struct work *mine)
 {
     work_layout(mine, m->mine, group_of(a), SLICES, 1);
@@ -2257,7 +2275,7 @@ static void *gather(void *argument)
 }
 #endif
 
-/* One region of so many threads, each of which does the work of its number. */
+/* One parallel region of `threads` threads, each of which calls work with its number. */
 EXPORT void linear_d64_together(int threads, fpa_member_work *work, void *user)
 {
 #ifdef _OPENMP

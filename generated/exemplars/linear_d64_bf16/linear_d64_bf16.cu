@@ -28,24 +28,25 @@
  * Features, term by term, the last factor fastest:
  *   0..63: x[1-64]
  *
- * How it runs. A panel x[row][token] in shared memory holds what features are products of: coordinates, projected
- * rows, rows with a weight on the key side. A unit is 16 consecutive features. Each lane names a row, so that one
- * ldmatrix fetches a factor of a whole unit; the product of the factors is the unit's feature fragment, in registers.
+ * How it runs. A panel x[row][token] in shared memory holds the rows of which features are products: coordinates,
+ * projected rows, rows that are weighted for keys. A unit is 16 consecutive features. Each lane gives the address of a
+ * row, so that one ldmatrix fetches a factor of a whole unit; the product of the factors is the unit's feature
+ * fragment, in registers.
  */
 enum {
     D_IN = 64,            /* width of q and k */
     DV = 64,              /* width of v and o */
     FEATURES = 64,      /* D, rows of the state */
-    FEATURES16 = 64,    /* of the tables: whole blocks of the portable state kernel */
+    FEATURES16 = 64,    /* the same, up to whole blocks of the portable state kernel */
     COPY_ROWS = 64,     /* of a copy of the state */
     UNITS = 4,          /* of 16 features, the last one filled with zeros */
     FACTORS = 1,          /* of a feature */
     ROWS = 66,            /* packed rows a token */
     ZERO_ROW = 65,
-    ONES_ROW = 64,        /* 1 for every token, 0 behind the last key */
+    ONES_ROW = 64,        /* 1 for every token, 0 after the last key */
     COLUMN_BLOCKS = 1,   /* of v and o, each for blocks of its own */
     COLUMN_TILES = 8,    /* of 8 columns a block */
-    ALL_TILES = 8,       /* no z: the head is not normalised */
+    ALL_TILES = 8,       /* no tile of z: the head is not normalised */
     COLUMNS = COLUMN_BLOCKS * 8 * ALL_TILES, /* of a copy of the state */
     THREADS = 128,          /* of a block of chunk_state and chunk_output: 4 warps */
     WARPS = 4,
@@ -53,16 +54,16 @@ enum {
     QUERY_TOKENS = 128,  /* a block */
     CHUNK = 128,         /* tokens between copies of the state in the chunked form */
     PANEL = 64,          /* tokens of a panel of keys */
-    WARP_UNITS = 1,      /* that a warp of the state kernel owns */
-    SLICES = 1,          /* blocks of the state kernel a head and block of columns */
+    WARP_UNITS = 1,      /* units whose sums a warp of the state kernel has */
+    SLICES = 1,          /* blocks of the state kernel for each head and block of columns */
     GROUP = 4,              /* units in a tile of the state */
     GROUPS = (UNITS + GROUP - 1) / GROUP,
-    STAGES = 3,             /* tiles of the state on their way */
+    STAGES = 3,             /* buffers for tiles of the state */
     /* bytes */
     ELEMENT = 2,            /* of an operand of the products */
     QUERY_PITCH = 272,      /* a row of the panel of queries */
     KEY_PITCH = 144,        /* a row of a panel of keys */
-    RAW_PITCH = 144,        /* a token as it lies in memory */
+    RAW_PITCH = 144,        /* a token of q or k as in device memory */
     VALUE_PITCH = 144,      /* a token's values */
     TILE_PITCH = 144,       /* a feature's row of the state */
     OUTPUT_PITCH = 144      /* a token of o */
@@ -78,11 +79,10 @@ enum {
  *                           place of q and k
  *   NAME_pad_rows           copies of q, k, v with rows that are multiples of 16 bytes; zeros for the values of
  *                           masked keys
- *   NAME_pack_rows          packed rows of q and k: vectors for warpgroups, if they cannot read q and k as given; tiles
- *   for
- *                           portable kernels of many blocks
+ *   NAME_pack_rows          packed rows of q and k: vectors for warpgroups, if they cannot read q and k as given;
+ *                           tiles for portable kernels of many blocks
  *   NAME_chunk_state        processes the keys: writes the state before each chunk, and the final one
- *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
+ *   NAME_chunk_state_small  the same with smaller blocks, for calls of few heads (some heads on warpgroups)
  *   NAME_segment_scan       adds the totals of earlier segments to the copies of later ones; if copies are kept for
  *                           a second call, on warpgroups, it runs at the same time as NAME_chunk_output
  *   NAME_chunk_output       reads the state before a chunk, then the chunk's own keys; writes o. On warpgroups, if
@@ -129,222 +129,210 @@ enum {
  *
  * Parameters, in this order: one fpa_cuda_call; an fpa_cuda_backward (NAME_backward_...) or fpa_cuda_maps
  * (NAME_cluster_scan, NAME_sequence_scan, and on warpgroups NAME_fused_chunk); an array of the addresses of the
- * run-time matrices, if the head has any. NAME_chunk_state and NAME_chunk_output of warpgroups, and
- * NAME_parallel_output, have fpa_cuda_maps in place of that array. Sizes are elements unless a name says bytes. */
+ * run-time matrices, if the head has any. On warpgroups NAME_chunk_state and NAME_chunk_output, and
+ * NAME_parallel_output, have fpa_cuda_maps in place of that array.
+ * Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
-/* A compiler takes seconds for all kernels of a file, one after the other. So the file may be compiled as several
- * programs at the same time, each with FPA_CUDA_PART defined as one of these numbers; the resulting modules
- * together have all kernels. */
-#define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _window, _split_reduction */
+/* A compiler takes seconds for the kernels of a file, one after the other. So the file may be compiled as several
+ * programs at the same time, each with FPA_CUDA_PART defined as one of these numbers; together, the resulting modules
+ * have all kernels. */
+#define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _decode_window, _split_reduction */
 #define FPA_CUDA_PART_DECODE_RECENT 2 /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3  /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4 /* NAME_fused_chunk, _cluster_scan, _chunk_contraction, _parallel_output */
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state */
-#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, or NAME_sequence_scan */
+#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, NAME_sequence_scan */
 #define FPA_CUDA_PART_DECODE_DRAFT 7      /* NAME_decode_draft */
-#define FPA_CUDA_PART_ROWS 8 /* kernels before and between the others: NAME_pack_rows, _segment_scan */
+#define FPA_CUDA_PART_ROWS 8 /* all that run before or between these: NAME_pack_rows, _segment_scan ... */
 #define FPA_CUDA_PARTS 8
-/* Of gradients: */
+/* Numbers of the parts of a file of gradients: */
 #define FPA_CUDA_PART_BACKWARD_MOVED 1 /* NAME_backward_gather, _scatter, _pass_gates */
 #define FPA_CUDA_PART_BACKWARD_KEYS 3
 #define FPA_CUDA_PART_BACKWARD_QUERIES 4
-#define FPA_CUDA_PART_BACKWARD_STATE 5 /* and all others */
-#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* NAME_backward_project, _unproject and the kernels beside these */
+#define FPA_CUDA_PART_BACKWARD_STATE 5 /* NAME_backward_state, and all kernels without another part */
+#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* kernels of made rows: NAME_backward_project, _unproject ... */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
 #define FPA_CUDA_HAS(part) 1
 #endif
 
-/* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
- * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
- * abi/cuda_kernels.h. */
+/* How a kernel is launched: threads of a block (0: the head has no such kernel), bytes of its dynamic shared memory,
+ * and the blocks for which a multiprocessor has registers (0: registers do not limit them). A geometry has one for each
+ * kernel, in the order of abi/cuda_kernels.h. */
 #define FPA_CUDA_KERNELS 38
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
 
-/* The work of a kernel, counted for one head, over all blocks that share it; machine/cuda_cost.h computes its time
- * from these counts. */
+/* Counts of a kernel's work, summed over all blocks that share a head; machine/cuda_cost.h computes times from them. */
 struct fpa_cuda_work {
-    int products;     /* of 16 x 8 x 16 numbers, on tensor cores */
-    int shared;       /* passes of 128 bytes of shared memory */
-    int instructions; /* of warps */
+    int products;     /* matrix products on tensor cores, in units of 16 x 8 results of 16 summands */
+    int shared;       /* accesses to shared memory, in units of 128 bytes */
+    int instructions; /* each for a warp */
     int bytes;        /* of device memory, read or written */
-    int cached;       /* bytes that are read once more, from the second-level cache */
-    int awaited; /* clocks for which a warp waits for data that it has requested, with nothing else to do */
+    int cached;       /* bytes that are read again, from the second-level cache */
+    int awaited;      /* clocks that a warp waits for requested data with nothing else to do */
 };
 struct fpa_cuda_kernel_work {
-    struct fpa_cuda_work step; /* 16 tokens, queries or keys */
-    struct fpa_cuda_work copy; /* a copy that is written; NAME_chunk_output: 16 queries that read one;
-                                  NAME_pad_rows: queries or keys, where step is of values */
-    struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
+    struct fpa_cuda_work step; /* per 16 tokens, queries or keys */
+    /* per copy of the state that is written; NAME_chunk_output: per 16 queries that read one; NAME_pad_rows: per 16
+     * queries or keys, where step is of values */
+    struct fpa_cuda_work copy;
+    struct fpa_cuda_work keys; /* per 16 queries and 64 keys that they see */
     int warpgroups;            /* 1: products are by wgmma */
-    int trips; /* dependent accesses to memory, one after the other, before a block's first step */
+    int trips;                 /* memory accesses before a block's first step that need each other's result */
 };
 
-/* Constants of a module's kernels: NAME_geometry in the module, initialised by these names. */
+/* What the host has to know of a module's kernels: the constant NAME_geometry in the module, which lists its values by
+ * the names of these fields. */
 struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
-    struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* NAME_decode_resident: bytes beside rows of a state */
-    int features;                                   /* D, rounded up to whole units of 16 */
-    int columns;        /* of the copies: dv rounded up, then one of z when normalised, rounded up */
-    int column_blocks;  /* blocks of columns that chunk_state and chunk_output are launched for */
-    int copy_bytes;     /* of an element of the copies of the state */
-    int chunk;          /* tokens between copies of the state: a multiple of query_tokens */
-    int state_elements; /* of one (batch, head) as given in and out: D*dv, then D when normalised */
-    int state_element;  /* bytes of one */
-    int weights;        /* run-time matrices; with a lift they are NAME_lift_rows's */
-    int element;        /* bytes of a number of q, k, v and o */
+    struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* decode_resident: without rows of the state */
+    int features;                                   /* D, rounded up to a multiple of 16 */
+    int columns;       /* of copies of the state: dv, one for z if normalised, rounded up to blocks */
+    int column_blocks; /* blocks of columns, for which chunk_state and chunk_output have thread blocks each */
+    int copy_bytes;    /* of an element of the copies of the state */
+    int chunk;         /* tokens between copies of the state: a multiple of query_tokens */
+    int state_elements; /* of the caller's state of one (batch, head): D*dv, then D of z if normalised */
+    int state_element;  /* bytes of such an element */
+    int weights;        /* run-time matrices; if the head has a lift, NAME_lift_rows alone reads them */
+    int element;        /* bytes of an element of q, k, v and o */
     int gate;           /* 1: gated */
-    int unmasked;       /* 1: every query sees all keys */
-    int window;         /* newest keys whose weights are exponentials; 0: none */
-    int decays;         /* 1: NAME_gate_scan computes call.decays, too */
-    int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
-    /* then: numbers of a box of values; fewer than 64 if NAME_chunk_state has ones behind them */
-    int value_box;
-    /* columns after dv, for values whose boxes begin at the multiple of 16 bytes before a row; 0: such values are
-     * padded */
+    int unmasked;       /* 1: not causal, every query sees all keys */
+    int window;         /* newest keys of a query, which have the weights exp(scale q.k); 0: none */
+    int decays;         /* 1: NAME_gate_scan also computes call.decays */
+    int value_width;    /* dv if NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+    int value_box;      /* columns of a TMA box of values: 64, or fewer if ones follow in the same slab */
+    /* columns that a slab has after dv, so that boxes of rows that begin amid 16 bytes can begin at the multiple of 16
+     * bytes before; 0: NAME_pad_rows copies such values */
     int value_room;
-    int padded_vector;    /* NAME_pad_rows: numbers of a padded row of q and k, */
-    int padded_value;     /* and of v; 0: these are not padded */
-    int lifted_vector;    /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
-    int lift_tokens;      /* tokens of a head that a block of it takes, of all batches */
-    int lift_steps;       /* parts into which its rows can be divided among blocks (call.lift_slices) */
-    int lift_by_heads;    /* 1: the matrices or angles that its blocks keep differ from head to head */
-    int cluster_maps;     /* 1: NAME_cluster_scan computes coordinates itself, from q and k */
-    int fused_maps;       /* 1: so does NAME_fused_chunk */
-    int sequence_state;   /* NAME_sequence_scan: numbers of the state that a cluster passes to another one */
-    int cluster_stays;    /* 1: its clusters are persistent and process several sequences; 0: one each */
+    /* kernels that run before the others */
+    int padded_vector; /* NAME_pad_rows: elements of a padded row of q and k; 0: they are not padded */
+    int padded_value;  /* NAME_pad_rows: the same of v */
+    int lifted_vector; /* NAME_lift_rows: elements of a token's coordinates in memory; 0: no lift */
+    int lift_tokens;   /* NAME_lift_rows: tokens of a head in a work item, counted through all batches */
+    int lift_steps;    /* NAME_lift_rows: the most blocks that can share a token (call.lift_slices) */
+    int lift_by_heads; /* 1: blocks of NAME_lift_rows keep matrices or angles that differ from head to head */
+    int cluster_maps;  /* 1: NAME_cluster_scan computes coordinates itself, from q and k */
+    int fused_maps;    /* 1: NAME_fused_chunk computes coordinates itself, from q and k */
+    int sequence_state;   /* NAME_sequence_scan: floats of a state that a cluster passes on to another */
+    int cluster_stays;    /* 1: clusters of NAME_cluster_scan can process several sequences each */
     int cluster_reverses; /* 1: NAME_cluster_scan can process tokens in reverse order */
-    int key_mask;         /* 1: a mask of keys is given */
-    int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
-    /* and of a slab those that a box brings: fewer than 64 if a row of ones follows the first slab's */
-    int vector_box;
-    int given_rows;  /* coordinates in further slabs, which boxes bring from q and k; 0: none; */
-    int given_first; /* number of the first one */
-    /* portable kernels: rows of a tile of pack_tokens keys, x[row][token], in place of a vector; 0: vectors, or
-     * nothing */
-    int panel_keys;
+    int key_mask;         /* 1: the caller gives a mask of keys */
+    int vector_rows;      /* elements of a vector: a row of q or k, or packed by NAME_pack_rows */
+    int vector_box;    /* elements of a TMA box of vectors: 64, or fewer if ones follow in the first slab */
+    int given_rows;    /* coordinates that boxes bring from q and k, into slabs of their own; 0: none */
+    int given_first;   /* index in q and k of the first of these */
+    int panel_keys;    /* portable kernels: rows of a packed tile x[row][token] of keys; 0: no tiles */
     int panel_queries; /* the same of queries */
-    int pack_tokens;   /* that a block of it takes */
-    int pack_operand; /* bytes of the matrices in two parts, if an earlier launch splits them; 0: none does */
-    int pack_chunks;  /* chunks of them, each split by one block of that launch */
-    int pack_per_head;      /* 1: each head has its own matrices */
-    int chunk_state_slices; /* NAME_chunk_state: blocks a head */
+    int pack_tokens;   /* NAME_pack_rows: tokens of a work item, or of a packed tile */
+    int pack_operand;  /* bytes of the matrices in two parts, if a launch before splits them; else 0 */
+    int pack_chunks;   /* blocks of that launch for one set of matrices */
+    int pack_per_head; /* 1: each head has its own set of matrices */
+    /* the split schedule */
+    int chunk_state_slices; /* NAME_chunk_state: blocks that share a head's features */
     int small_state_slices; /* NAME_chunk_state_small: the same */
-    int query_tokens;       /* NAME_chunk_output: that a block takes */
+    int query_tokens;       /* NAME_chunk_output: queries of a work item */
     int parallel_tokens;    /* NAME_parallel_output: the same */
-    /* NAME_chunk_output: clocks that a warp waits for keys, for 16 queries and 64 keys, if they have one stage
-     * beside tiles of a copy */
-    int awaited_keys;
-    int contraction_tokens; /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
-    int contraction_keys;   /* keys that it fetches at a time */
-    int contraction_dots;   /* dot products that it stores for a token, one for each set of monomials */
-    /* 1: it can also compute sums of scores times values, which are gradients of values */
-    int contraction_values;
-    /* 1: it, NAME_chunk_state and NAME_chunk_output can process tokens in reverse order */
-    int contraction_turns;
-    /* 1: persistent blocks. Those of NAME_chunk_state take every gridDim.x-th walk, those of NAME_chunk_output the
-     * next block of queries */
-    int persistent;
-    int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
-    int fused_totals;          /* 1: NAME_fused_chunk can compute the totals of segments itself */
-    int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
-                                  read; 0: as in a copy */
-    int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
-    int fused_value;           /* there, else 0 */
-    /* numbers of q and k, 16 or 32, in rows of no more of them, that its boxes have; 0: 64 */
-    int fused_vector_box;
-    int fused_packs;    /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
-    int fused_unpadded; /* 1: NAME_fused_chunk reads rows at any address; 2: of joined heads, too */
-    int fused_reverses; /* 1: it can process tokens in reverse order */
-    int fused_narrows;  /* 1: it can store o as f16 although its operands are bf16 (call.narrows) */
-    /* numbers of the state that it stores before each FPA_CUDA_KEPT tokens; 0: it stores none */
-    int fused_kept;
-    int decode_features;       /* NAME_decode: that a block takes at least */
-    int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
-    int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
-    int decode_resident_row;   /* bytes of a row, */
-    int decode_resident_most;  /* and what a launch may ask for */
-    int backward_tokens; /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
-    int backward_both;   /* 1: NAME_backward_keys takes queries, too: see both_sides */
-    /* not 0: their blocks process a whole chunk, with a state of so many slabs of 64 features; 0: they process
-     * backward_tokens */
-    int backward_walks;
-    int backward_outputs; /* 1: NAME_backward_queries computes what NAME_backward_outputs does otherwise */
-    /* bytes of a state between parts of chunks, each of `chunk` tokens, that gradients of gates need */
-    int backward_boundary;
-    int backward_columns;       /* blocks of columns that NAME_backward_keys is launched for */
-    int backward_entries;       /* numbers of the run-time matrices of one head */
-    int backward_padded_vector; /* NAME_backward_pads: numbers of a padded row of q and k, */
-    int backward_padded_value;  /* and of v and d_o; 0: these are not padded */
-    int backward_shared;        /* numbers of all run-time matrices that heads share, */
-    int backward_per_head;      /* and of those that each has */
-    int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
-    int pass_values;            /* where d_o and values begin in a row, */
-    int pass_kept;       /* numbers after a row: the other factors that gradients of product rows need */
-    int pass_input;      /* numbers of a row that the pass reads as q or k */
-    int pass_d, pass_dv; /* d of the head; columns of the pass of values, */
-    int pass_columns;    /* of which so many are the head's values */
-    /* parts of the values, each a pass of rows of pass_part columns; 1: one pass has all columns */
-    int pass_parts, pass_part;
-    int pass_line;
-    int pass_weighted; /* 1: keys are multiplied by weights when they are gathered, */
-    int pass_weighs;   /* or 1: the outputs of passes of rows are (call.column_weights) */
-    int pass_widened;  /* 1: f16 operands are gathered as bf16, and results are scattered as f16 */
-    int pass_formed; /* 1: q and k of passes are product rows: always gathered, and their gradients scattered */
-    /* not 0: q and k of passes are so many features (NAME_backward_form, NAME_backward_join) */
-    int pass_features;
-    /* 1: operands of passes are read as given, with two numbers beside each token (call.numbers) */
-    int pass_numbers;
-    int pass_beside;   /* 1: and in f16: NAME_backward_outputs computes q.d_q, too */
+    int awaited_keys; /* NAME_chunk_output: work.awaited of keys, per 16 queries and 64 keys, if they have one stage */
+    int contraction_tokens; /* NAME_chunk_contraction: queries of a work item; 0: there is no such kernel */
+    int contraction_keys;   /* NAME_chunk_contraction: keys of a stage */
+    int contraction_dots; /* NAME_chunk_contraction: numbers of call.dots per token: one per set of monomials */
+    int contraction_values; /* 1: NAME_chunk_contraction can also compute sums of scores times values (call.sums) */
+    int contraction_turns; /* 1: NAME_chunk_contraction, _chunk_state and _chunk_output can reverse the tokens */
+    int persistent; /* 1: block i of chunk_state has walks i, i + gridDim.x ...; chunk_output has call.progress */
+    int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block processes */
+    /* NAME_fused_chunk, called `it` here */
+    int fused_totals; /* 1: it can compute totals of segments */
+    int fused_total;  /* floats of a total if their order is its own; 0: NAME_segment_scan can read them */
+    int fused_vector; /* d, if the module has it for packed rows, or NAME_cluster_scan; else 0 */
+    int fused_value;  /* dv, likewise */
+    int fused_vector_box; /* elements of its boxes of q and k: 16 or 32, in rows of as many; 0: 64 */
+    int fused_packs;      /* 1: it reads vectors of NAME_pack_rows */
+    int fused_unpadded;   /* 1: it reads rows at any address; 2: also through one map of all heads' rows */
+    int fused_reverses;   /* 1: it can process tokens in reverse order */
+    int fused_narrows;    /* 1: it can store o as f16 although its operands are bf16 (call.narrows) */
+    int fused_kept;       /* elements of a state that it stores per FPA_CUDA_KEPT tokens; 0: none */
+    /* decoding */
+    int decode_features;       /* NAME_decode: a block has a multiple of so many features */
+    int decode_cluster;        /* the most blocks of a head that can be launched as a cluster */
+    int decode_resident_least; /* NAME_decode_resident: bytes of shared memory of a block, at least */
+    int decode_resident_row;   /* NAME_decode_resident: bytes of a row of the state */
+    int decode_resident_most;  /* NAME_decode_resident: bytes of shared memory of a block, at most */
+    /* gradients; _x stands for NAME_backward_x */
+    int backward_tokens; /* _queries, _keys: tokens of a work item; 0: the file has no gradients */
+    int backward_both;   /* 1: _keys can also compute what _queries does (fpa_cuda_backward.both_sides) */
+    int backward_walks; /* _queries, _keys: slabs of 64 features of a state, if blocks have whole chunks; else 0 */
+    int backward_outputs;  /* 1: _queries also computes what _outputs does otherwise */
+    int backward_boundary; /* gates: bytes of a state between two parts of a chunk, of `chunk` tokens each */
+    int backward_columns;  /* _keys: blocks of columns, with thread blocks of their own */
+    int backward_entries;  /* elements of all run-time matrices of one head */
+    int backward_padded_vector; /* _pads: elements of a padded row of q and k; 0: they are not padded */
+    int backward_padded_value;  /* _pads: the same of v and d_o */
+    int backward_shared;        /* elements of the run-time matrices that all heads share */
+    int backward_per_head;      /* elements of the run-time matrices that each head has of its own */
+    /* gradients that are forward passes: _gather, _scatter and others (gen/plan/passes.h) */
+    int pass_width;            /* elements of a gathered row; 0: no gradient is a forward pass */
+    int pass_values;           /* index of d_o / n, or v, in a row */
+    int pass_kept;             /* elements after a row: what gradients of product rows are multiplied by */
+    int pass_input;            /* index of the first element of a row that passes of rows read as q or k */
+    int pass_d, pass_dv;       /* elements of q or k in a row; columns of the pass of values */
+    int pass_columns;          /* of the latter, columns of the head's own values */
+    int pass_parts, pass_part; /* parts of the values, each a pass of rows, and columns of a part */
+    int pass_line;             /* 1: the kernel is a multiple of q.k */
+    int pass_weighted;         /* 1: gathered keys are multiplied by the coordinates' weights, */
+    int pass_weighs;           /* or 1: outputs of passes of rows are (call.column_weights) */
+    int pass_widened;          /* 1: passes of an f16 head are bf16; _gather and _scatter convert */
+    int pass_formed; /* 1: q and k of passes are product rows: _gather forms them, _scatter joins their gradients */
+    int pass_features; /* features in place of q and k: _form forms them, _join joins their gradients; 0: none */
+    int pass_numbers;  /* 1: passes read q, k, v, d_o as given, and call.numbers beside each token */
+    int pass_beside;   /* 1: these are f16, and _outputs also computes q.d_q */
     int pass_parallel; /* 1: gradients are passes in the parallel form alone */
-    /* NAME_backward_project: numbers of a vector of rows; 0: every kernel computes rows itself */
-    int made_width;
-    int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
-    int made_operand;  /* bytes of the matrix that NAME_backward_split writes, and of its transpose; */
-    int made_per_head; /* 1: of each head */
-    int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
-    int made_kept; /* bytes that NAME_backward_unproject stores for it, for each token (heads with a lift), */
-    int made_sums; /* and for each made_tokens tokens, after those */
-    struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
-    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
+    /* made rows: _project, _unproject and others (gen/plan/row_head.h) */
+    int made_width;    /* elements of a token's made rows; 0: every kernel computes the rows that it reads */
+    int made_tokens;   /* _project, _unproject: tokens of a block */
+    int made_operand;  /* _split: bytes of the matrix of all rows, and likewise of its transpose */
+    int made_per_head; /* 1: each head has a matrix of its own */
+    int made_sides;    /* _products: blocks that share a strip of tokens */
+    int made_kept;     /* heads with a lift: bytes per token that _unproject stores for _products, */
+    int made_sums;     /* then bytes for each made_tokens tokens */
+    struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* of NAME_fused_chunk: with outputs */
+    struct fpa_cuda_kernel_work totals;                 /* of NAME_fused_chunk for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 56
+#define FPA_CUDA_VERSION 57
 
-/* Tokens that a block of NAME_cluster_scan processes at a time. */
+/* NAME_cluster_scan: tokens of a span, which a block processes in its turn. */
 #define FPA_CUDA_SPAN 128
 
-/* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
+/* NAME_backward_gather, NAME_backward_scatter: tokens of a block. */
 #define FPA_CUDA_PASS_TOKENS 64
 
-/* In passes of gradients: NAME_fused_chunk stores the state before each so many tokens, and running sums of
- * gradients of gates start anew. */
+/* Passes of gradients: tokens between the states that NAME_fused_chunk stores. Running sums of gradients of gates begin
+ * anew there, since long ones cancel. */
 #define FPA_CUDA_KEPT 256
-/* NAME_backward_products: rows and columns of a matrix that a block adds up; tokens of a block, and how many of
- * these at a time; bytes of a token's part in shared memory. */
+/* NAME_backward_products: a block sums up SIDE x SIDE elements of a matrix's gradient, over STRIP tokens, PANEL at a
+ * time; in shared memory a token has PITCH bytes of each operand. */
 #define FPA_CUDA_MADE_SIDE 64
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Bytes of the ring through which a matrix comes to a block of NAME_backward_project or _unproject, in steps of 16
- * numbers and 16 to 64 others. */
+/* NAME_backward_project, NAME_backward_unproject: bytes of the ring through which a block reads the matrix. */
 #define FPA_CUDA_MADE_RING 16384
-/* Bytes from one token to the next of results that a warp stores, 16 tokens at a time. */
+/* The same kernels: bytes between two tokens in the shared memory where a warp collects the results of 16 tokens. */
 #define FPA_CUDA_MADE_LEAVE 144
+/* NAME_backward_outputs: outputs of a block. */
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
-/* Numbers of a state that a thread of NAME_backward_segments follows through all copies of a walk. */
+/* NAME_backward_segments: elements of a state that a thread processes, through all copies of a walk. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
-/* Tokens of a block of NAME_backward_pads. */
+/* NAME_backward_pads: tokens of a block. */
 #define FPA_CUDA_BACKWARD_PADDED 64
 
-/* Bytes for 64 keys in fpa_cuda_call.decays: for each key the factor, in 16 bits, by which it fades until its
- * chunk's end; then the chunk's own factor for the sums before it (fp32); then 12 unused bytes, so that bulk
- * copies are possible. */
+/* Bytes for 64 keys in fpa_cuda_call.decays: for each key the factor, in 16 bits, by which it decays until the end of
+ * its chunk; then the factor of the sums before the chunk (fp32); then 12 unused bytes, for bulk copies. */
 #define FPA_CUDA_DECAYS 144
 
 struct fpa_cuda_call {
@@ -354,7 +342,7 @@ struct fpa_cuda_call {
     long long q_stride[3], k_stride[3], v_stride[3], o_stride[3]; /* batch, token, head */
     const float *log_gate;
     long long gate_stride[3];
-    const float *positions;        /* of keys, and of queries: those of the last `length` keys */
+    const float *positions;        /* of keys; the last `length` of them are also those of queries */
     long long position_stride[3];  /* batch, token, number */
     const unsigned char *key_mask; /* 0: the key is masked */
     long long key_mask_stride[2];  /* batch, token */
@@ -362,129 +350,129 @@ struct fpa_cuda_call {
     long long state_in_stride[2]; /* batch, head */
     void *state_out;
     long long state_out_stride[2];
-    float *den; /* of outputs: the sums of scores, from which normalisers are computed; NULL: not wanted */
+    float *den; /* result: outputs' sums of scores, from which normalisers are computed; NULL: not wanted */
     long long den_stride[3];
-    /* parts of the workspace */
-    float *gates; /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
-                       part; behind the last row there is room for query_tokens more */
-    /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile; without a mask only that
-     * before the last one */
+
+    /* ---- parts of the workspace ---- */
+    /* [B][H][gate_row][2]: sum of log-gates from the chunk's first token on, times log2(e), as high and low part; then
+     * room for query_tokens more, since blocks read whole panels */
+    float *gates;
+    /* [B][H][chunks][features][columns], or in tiles: copies of the state before each chunk; if not causal, only of the
+     * state before the last one */
     void *states;
-    float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to;
-                       NAME_sequence_scan: [clusters] states that they leave to the next one */
-    float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
-                       rounded up to 4 */
+    /* [B][H][segments][features][columns]: the state of a segment's tokens alone, its total; NAME_sequence_scan:
+     * [clusters] states that clusters pass on to the next one */
+    float *totals;
+    /* [B][query_heads][length][slices][]: parts of o: dv sums and the sum of scores, each rounded up to 4 */
+    float *partial;
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each; NULL: NAME_chunk_state processes no keys in this call */
     void *decays;
-    /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
-       NULL: not wanted. Keys and values with their recent tokens */
+    /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros after the width;
+     * NULL: not wanted. Those of keys and values include recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row; /* length in whole blocks of 64 */
-    /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries; of portable kernels
-     * [B][heads][tiles][panel_keys][pack_tokens], and panel_queries likewise */
+    /* NAME_pack_rows: of keys, of queries: vectors [B][heads][length][vector_rows]; of portable kernels tiles
+     * [B][heads][tiles][panel_keys or panel_queries][pack_tokens] */
     void *vectors[2];
     long long splits_matrices; /* NAME_pack_rows: 1: this launch only splits the matrices of q and k */
-    /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
-     * have their own */
+    /* NAME_pack_rows: the matrices in two parts, in shared memory's order: geometry.pack_operand bytes, or as many per
+     * head */
     void *pack_matrices;
-    /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
-     * blocks], blocks of NAME_chunk_state that have written their part of a copy. NAME_sequence_scan: for
-     * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has
-     * a block for each item */
+    /* Counters, at first 0. NAME_chunk_output: work items that blocks have taken; then, for [B][H][chunks][column
+     * blocks], blocks of NAME_chunk_state that have written their part of the copy. NAME_sequence_scan: for
+     * [clusters][4] warps, 1 if the warp has stored its part of the state. NULL: each block of NAME_chunk_output has
+     * one item */
     unsigned *progress;
-    /* sizes chosen for this call */
-    /* tokens; the parallel form: at least length; the chunked form without a mask: of a segment */
+
+    /* ---- sizes chosen for this call ---- */
+    /* tokens of a chunk; in the parallel form at least length; in the chunked form, if not causal, of a segment */
     long long chunk;
-    /* that length divides into; the chunked form without a mask: and one without tokens behind them, before which
-     * the state has all keys */
+    /* of a sequence; in the chunked form, if not causal, with one more without tokens, before which the state has all
+     * keys */
     long long chunks;
-    /* a last chunk of at most so many tokens is part of the one before; counted in `chunks` */
+    /* a last chunk of at most so many tokens is merged with the one before; `chunks` counts both as one */
     long long tail;
     long long segments;
-    long long segment_chunks; /* chunks that one block walks */
-    /* chunks of a first segment; with NAME_fused_chunk of specialised warpgroups there may be more than in others */
-    long long first_chunks;
-    long long totals_only; /* NAME_fused_chunk: 1: computes the totals of segments and no outputs */
-    /* NAME_fused_chunk: 1: the launch for totals also computes the outputs of first segments, which the next
-     * launch leaves out */
+    long long segment_chunks; /* of a segment, which one block processes */
+    long long first_chunks;   /* of a sequence's first segment, which may differ on warpgroups */
+    long long totals_only;    /* NAME_fused_chunk: 1: this launch computes totals of segments, no outputs */
+    /* NAME_fused_chunk: 1: the launch for totals also computes outputs of first segments, which the next one skips */
     long long ahead;
-    /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
+    /* NAME_chunk_state: first token that it leaves out; with cu_seqlens 0: those of the last chunk, else none */
     long long walk_end;
-    /* query heads that NAME_chunk_output processes alternately, token block by token block */
+    /* NAME_chunk_output: query heads whose blocks alternate: the first block of each, then the second of each ... */
     long long beside;
-    /* NAME_chunk_output runs at the same time as NAME_chunk_state (so many of its blocks write one copy) or, if
-     * copies are kept, as NAME_segment_scan, and waits for them; 0: it runs afterwards */
+    /* not 0: NAME_chunk_output runs at the same time as NAME_chunk_state or, if copies are kept, NAME_segment_scan: it
+     * waits for a copy until so many of their blocks have counted in `progress`. 0: it runs afterwards */
     long long awaited;
-    long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
-    long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
-    long long share;  /* features that such a block has, at most */
-    long long group;  /* query heads that share a key's head */
+    long long lift_slices; /* NAME_lift_rows: blocks that share some tokens' coordinates */
+    long long slices; /* NAME_decode, _decode_resident, _decode_recent: blocks that share a head's features */
+    long long share;  /* features of such a block, at most */
+    long long group;  /* query heads of each key head */
     /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; heads with a window: of k and v before
-     * q's first. With cu_seqlens, which then count keys: how many more keys than queries there are; a sequence has
-     * one query */
+     * q's first. With cu_seqlens, which then count keys, of sequences of one query each: keys less queries in all */
     long long recent;
-    /* heads with a window, or with given_rows: q and k as given, even if padded copies replace them elsewhere */
+    /* heads with a window, or with geometry.given_rows: q and k as given, even if copies replace q and k above */
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
-    /* NAME_cluster_scan, NAME_fused_chunk: 1: from the last token on, which sees itself only; kernels of chunks
-     * (contraction_turns): so many tokens, likewise, in tiles of 64, of which length has whole ones */
+    /* not 0: tokens are processed from the last one on, so that a query sees itself and later keys. NAME_cluster_scan,
+     * NAME_fused_chunk: 1. Kernels of chunks (geometry.contraction_turns): the number of tokens, in tiles of 64, while
+     * length is in whole tiles */
     long long reversed;
-    /* NAME_segment_scan: 1: segments were processed without the initial state: it is added to all copies now, also to
-     * those of the first segment, and no final state is stored. `states` NULL: only the final state is written, no
-     * copies */
+    /* NAME_segment_scan: 1: segments were processed without the initial state: it is added to all copies now, those of
+     * the first segment included, and no final state is stored. `states` NULL: only the final state is stored */
     long long kept;
-    /* In passes of gradients. NAME_chunk_output of gated heads on warpgroups and NAME_fused_chunk (which then stores
-     * `states`): rows by which o is multiplied, before rounding, for `dots`; NULL: not wanted.
-     * NAME_chunk_contraction: gradients of o; it stores d_q as o, and `dots` are o times these, if wanted */
+    /* Passes of gradients. NAME_chunk_output of gated heads on warpgroups, and NAME_fused_chunk (which then also stores
+     * `states`): dots = o . dot_rows of each token, before o is rounded; NULL: not wanted. NAME_chunk_contraction:
+     * dot_rows are the gradients of o; it stores d_q as o; `dots`, if wanted, are the outputs times these gradients */
     const void *dot_rows;
     long long dot_stride[3];
     float *dots; /* [column blocks][B][query_heads][length] */
     /* NAME_chunk_contraction of pairs: sums of scores times values, which are gradients of values if queries are keys;
-     * NULL: not wanted. How many of their first columns are stored */
+     * the first sum_columns columns are stored. NULL: not wanted */
     void *sums;
     long long sum_stride[3], sum_columns;
-    /* In passes of gradients, NAME_fused_chunk: factors of o's columns, applied before `dots`; NAME_state_product: of
-     * the products of states; NULL: 1 */
+    /* Passes of gradients: factors of the columns of o, before `dots` (NAME_fused_chunk), or of products of states
+     * (NAME_state_product); NULL: 1 */
     const float *column_weights; /* [dv] */
-    /* In passes of gradients, NAME_fused_chunk: [B][query_heads][length][2], a factor of scores and a number that is
-     * added to them, for each query (numbers_of 0; 3: the factor alone) or key (1; 2: the factor alone) */
+    /* Passes of gradients, NAME_fused_chunk: [B][query_heads][length][2]: a factor of scores and a number added to
+     * them, for each query (numbers_of 0; 3: the factor alone) or key (1; 2: the factor alone) */
     const float *numbers;
     long long numbers_of;
-    long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is of f16 */
-    /* NAME_fused_chunk of passes of parts of values, NAME_state_product: 1: to what o, or products, are */
+    long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is f16 */
+    /* NAME_fused_chunk of passes of parts of values, NAME_state_product: 1: results are added to o, or products */
     long long adds;
-    /* NAME_state_product: states before the same chunks of a pass in reverse order, and their products with `states` */
+    /* NAME_state_product: states of a reversed pass at the same places, and products of `states` with these */
     const void *reversed_states;
-    double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
-    /* 1: the blocks of a head are a cluster, which adds its parts of o itself; the grid is [heads][slices] */
+    double *products; /* [B][H][chunks]: at the beginning of each chunk but the first */
+    /* NAME_decode: 1: a head's blocks are a cluster, which adds its parts of o itself; the grid is [heads][slices] */
     long long joined;
-    /* Sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1
-     * and length is that batch's; strides of the batch's axis are a token's, so that a sequence's place there
-     * is its first token. Chunks and segments are of a head: begin / (their tokens) + number is where a sequence
-     * has its first. */
+    /* NULL, or sequences of different lengths, whose tokens are one axis, as in fpa_launch. Here batch is 1, length is
+     * the number of all tokens, and strides of the batch's axis are those of tokens, so that a sequence begins at index
+     * cu_seqlens[b]. Its first chunk has index cu_seqlens[b] / chunk + b among those of a head; segments likewise */
     const void *cu_seqlens;
     long long cu_seqlens_bytes;
     long long sequences;
-    long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
-    long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
-    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
-    /* chunks without tokens after a sequence's last one: 1 in the chunked form without a mask */
-    long long empty_chunks;
-    const int *state_in_index, *state_out_index; /* NULL: number b */
+    long long longest;        /* tokens of a sequence, at most; NAME_decode: also without cu_seqlens */
+    long long segment_tokens; /* of a segment; more than any sequence has, if each is one segment */
+    long long whole; /* a sequence of at most so many tokens is one chunk, longer than `chunk` or not */
+    long long empty_chunks; /* without tokens, at a sequence's end: 1 in the chunked form, if not causal */
+    const int *state_in_index,
+        *state_out_index; /* [sequences]: slots of states; NULL: sequence b has slot b */
     long long state_in_slots, state_out_slots;
-    /* NAME_decode_draft: tokens of the previous draft, at most `accepted` of each sequence, of which the first
+    /* NAME_decode_draft: tokens of the previous draft, at most `accepted` per sequence, of which the first
      * accepted_counts[b] enter the state */
     const void *accepted_k, *accepted_v;
     const float *accepted_log_gate;
     long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
     const int *accepted_counts;                                                    /* NULL: none */
     long long accepted;
-    /* NAME_decode_recent: not 0: cu_seqlens count keys, at most so many a sequence; its query is its last token */
+    /* NAME_decode_recent: not 0: cu_seqlens count keys, at most so many per sequence; the last one is its query's */
     long long packed_recent;
 };
 
-/* Parameters of gradients beside the call, whose o is read. Sequences are numbers in [B][H]. */
+/* Parameters of kernels of gradients, beside the call, whose o is an input here. A sequence is an index in [B][H]. */
 struct fpa_cuda_backward {
     const void *d_o, *d_state_out;
     void *d_q, *d_k, *d_v, *d_state_in; /* NULL: not wanted */
@@ -492,66 +480,66 @@ struct fpa_cuda_backward {
     float *d_log_gate;
     long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
     long long d_state_out_stride[2], d_state_in_stride[2];
-    /* parts of the workspace */
+
+    /* ---- parts of the workspace ---- */
     float *outputs;     /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
     double *query_sums; /* [B][query_heads][length]: contributions of queries to d_log_gate (q.d_q ...) */
     double *key_sums;   /* [B][H][length]: contributions of keys */
-    /* [sequences][chunks + 1][features][columns]: states between chunks, of the tokens before, and of those behind */
+    /* [sequences][chunks + 1][features][columns]: states at the ends of chunks, reversed states at their beginnings */
     void *states, *reversed;
     float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
-    float *sequence_sums; /* [B][H][backward_entries] */
-    /* the launch's share of the sequences */
-    long long first_sequence, sequences;
-    long long walks_back; /* NAME_backward_state: 1: the reversed state, of queries and d_o */
-    float *totals;        /* [sequences][segments - 1][features][columns]: what a segment alone adds up to */
-    long long segments;   /* NAME_backward_state: segments of a sequence, processed by different blocks, */
-    long long segment_chunks; /* and chunks of one */
-    long long last;           /* NAME_backward_state: 1: the state after the last chunk is wanted, too */
+    float *sequence_sums; /* [B][H][backward_entries]: the sums of these parts */
+
+    /* ---- sizes of this launch ---- */
+    long long first_sequence, sequences; /* that it processes */
+    long long walks_back;                /* NAME_backward_state: 1: the reversed state, of queries and d_o */
+    float *totals;      /* [sequences][segments - 1][features][columns]: states of a segment's tokens alone */
+    long long segments; /* NAME_backward_state: of a sequence, processed by different blocks */
+    long long segment_chunks; /* of a segment */
+    long long last;           /* NAME_backward_state: 1: it also stores the state after the last chunk */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: adds to the sums that are there */
-    /* NAME_backward_keys: blocks of queries and of keys alternate in runs of so many for each query head; 0: there
-     * are no blocks of queries */
+    /* NAME_backward_keys: not 0: for each query head it has also blocks of queries, in runs of so many, which alternate
+     * with runs of blocks of keys */
     long long both_sides;
-    /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
-     * [sequences][pass_length][pass_width], q and d_o / n, k and v */
-    void *pass_queries, *pass_keys;
-    float *pass_gates; /* [sequences][pass_length]: log-gates of such rows */
-    /* NAME_backward_scatter: [sequences][pass_length][d, or dv and what was added, in whole pieces of 8] */
+
+    /* ---- gradients that are forward passes; a sequence is an index in [B][query_heads] ---- */
+    void *pass_queries, *pass_keys; /* [sequences][pass_length][pass_width]: q and d_o / n; k and v */
+    float *pass_gates;              /* [sequences][pass_length]: log-gates of these rows */
+    /* NAME_backward_scatter: [sequences][pass_length][d, or dv and added columns, in whole pieces of 8] */
     const void *pass_result;
-    /* rows of a sequence, with the rows of zeros that precede its last token in reverse order */
-    long long pass_length;
+    long long pass_length; /* rows of a sequence; in reverse order with rows of zeros before its last token */
     long long pass_reversed; /* 1: from the last token on */
-    long long pass_vectors;  /* 1: of q and k alone */
-    float *pass_weights; /* NAME_backward_gather: computes only these, the coordinates' weights; else NULL */
+    long long pass_vectors;  /* 1: rows have q or k alone */
+    float *pass_weights; /* NAME_backward_gather: not NULL: it only stores the coordinates' weights here */
     long long scatters_values;  /* NAME_backward_scatter: 1: to d_v, 0: to d_k, */
     long long scatters_queries; /* or 1: to d_q */
-    /* NAME_backward_pass_gates: contributions of queries (in forward order) and of keys (in reverse order):
-     * [pass_read_blocks][sequences][length], [pass_blocks][sequences][pass_length]; and NAME_state_product's
-     * products. If pass_beside, NAME_backward_outputs computes those of queries */
+    /* NAME_backward_pass_gates: contributions of queries, [pass_read_blocks][sequences][length], and of keys, in
+     * reverse order, [pass_blocks][sequences][pass_length]; products of NAME_state_product. With geometry.pass_beside,
+     * NAME_backward_outputs computes those of queries */
     float *pass_reads;
     const float *pass_gives;
     const double *pass_products;
     long long pass_read_blocks, pass_blocks, pass_chunk, pass_chunks;
-    /* rows by matrices, or coordinates, of queries and keys, [sequences][query heads of a key head, or
-     * 1][length][made_width], and their gradients; the matrix of these rows, and its transpose */
+    /* made rows: [sequences][query heads of a key head, or 1][length][made_width], and their gradients; the matrix of
+     * these rows, and its transpose */
     void *made_queries, *made_keys, *made_d_queries, *made_d_keys, *made_operands;
-    /* heads with a lift: gradients of the rows of its matrices, made_kept and made_sums bytes as above; NULL: not
-     * wanted */
+    /* heads with a lift: gradients of the rows of its matrices (geometry.made_kept, made_sums); NULL: not wanted */
     void *made_kept_queries, *made_kept_keys;
-    /* features of those rows, [sequences][query heads of a key head, or 1][length][pass_features], and their
+    /* features of made rows, [sequences][query heads of a key head, or 1][length][pass_features], and their
      * gradients; NULL: not wanted */
     void *feature_queries, *feature_keys, *feature_d_queries, *feature_d_keys;
     /* padded rows, [sequences][query heads of a key head, or 1][length][width]; NULL: as given */
     void *padded_queries, *padded_keys, *padded_d_o, *padded_values;
-    /* kernels that process whole chunks: states between parts of chunks, and their products, [sequences][gate_parts];
-     * query_sums are then [slabs of 64 features][B][query_heads][length] */
+    /* kernels of whole chunks (geometry.backward_walks): states between parts of chunks, and their products,
+     * [sequences][gate_parts]; query_sums are then [slabs of 64 features][B][query_heads][length] */
     void *boundaries; /* NULL: not wanted */
     double *products;
-    long long gate_parts, part_shift; /* a part has 2^part_shift times the tokens that the file says */
+    long long gate_parts, part_shift; /* a part has geometry.chunk 2^part_shift tokens */
 };
 
-/* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
- * dimensions number, head, token, batch; what lies outside of them is zero. */
+/* The driver's description of a tensor (CUtensorMap), from which the copy engine fetches boxes of 64 elements and 64
+ * tokens: dimensions element, head, token, batch; elements outside of the tensor are zero. */
 struct fpa_tensor_map {
 #ifdef __cplusplus
     alignas(64) unsigned long long word[16];
@@ -564,8 +552,8 @@ struct fpa_tensor_map {
  * of dot_rows in its place. Tensors that the driver cannot describe are fetched and stored by threads. */
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
-    struct fpa_tensor_map given_query, given_key; /* of geometry.given_rows */
-    int queries, keys, outputs; /* 1: query; key and value; output (and the given ones with them) are valid */
+    struct fpa_tensor_map given_query, given_key; /* of the coordinates of geometry.given_rows */
+    int queries, keys, outputs;   /* 1: query; key and value; output is valid, and so are the given ones */
     int keys_alone, values_alone; /* 1: key is valid; value is valid */
 };
 
@@ -612,7 +600,8 @@ __device__ __forceinline__ u32 pair_of(float low, float high)
     return a;
 }
 
-/* As the copies of the state have it: bf16, because a running state leaves the range of f16. */
+/* A pair of bf16: copies of the state have this type in heads of f16, too, since a running state may exceed the
+ * range of f16. */
 __device__ __forceinline__ u32 copy_pair(float low, float high)
 {
     u32 a;
@@ -631,8 +620,10 @@ __device__ __forceinline__ float copy_high(u32 a)
 }
 
 /* ---- the matrix instruction: c[16][8] += a[16][16] b[16][8] ----
- * Lane 4g + t holds of c rows g and g + 8, columns 2t and 2t + 1; of a the same rows, columns
- * 2t, 2t + 1 and 8 more; of b rows 2t, 2t + 1 and 8 more, column g. */
+ * Lane 4g + t holds
+ *   of c  rows g and g + 8, columns 2t and 2t + 1;
+ *   of a  rows g and g + 8, columns 2t, 2t + 1, 2t + 8 and 2t + 9;
+ *   of b  rows 2t, 2t + 1, 2t + 8 and 2t + 9, column g. */
 
 __device__ __forceinline__ void multiply_bf16(float *c, const u32 *a, u32 b0, u32 b1)
 {
@@ -703,13 +694,13 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
+/* Copies 16 bytes from device to shared memory, asynchronously: the first `bytes` of them, then zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-/* A number from device memory. */
+/* The same for one number of 4 bytes. */
 __device__ __forceinline__ void copy_number(u32 to, const float *from)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(to), "l"(from) : "memory");
@@ -725,15 +716,15 @@ template <int pending> __device__ __forceinline__ void copy_wait(void)
     asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory");
 }
 
-/* ---- launches that overlap, where the launch allows it: else these do nothing ---- */
+/* ---- overlapped launches: without the launch attribute that allows it, these do nothing ---- */
 
-/* The next kernel in the stream may begin when all blocks of this one have. */
+/* The next kernel in the stream may begin once all blocks of this one have called this, or have ended. */
 __device__ __forceinline__ void launch_next(void)
 {
     asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
 }
 
-/* Until the kernel before this one in the stream is through, and what it wrote is seen. */
+/* Waits until the previous kernel in the stream has ended and its stores are visible. */
 __device__ __forceinline__ void wait_for_last(void)
 {
     asm volatile("griddepcontrol.wait;" : : : "memory");
@@ -748,7 +739,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = {
-    56, /* version */
+    57, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -933,7 +924,7 @@ extern "C" __device__ const struct fpa_cuda_geometry linear_d64_bf16_geometry = 
     { { 32, 81, 242, 4096, 0, 0 }, { 0, 0, 256, 8192, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 0, 3 }, /* totals */
 };
 
-/* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
+/* Packed row of factor l of feature f; the row of zeros after the last feature. */
 static __device__ const u16 feature_rows[FACTORS][FEATURES16] = {
     {
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24, 25, 26, 27, 28, 29,
@@ -956,7 +947,7 @@ __device__ __forceinline__ int lane_column(void)
     return threadIdx.x & 3;
 }
 
-/* The lane's place among the 16 rows that load_matrices addresses: row, and which half of the columns. */
+/* The lane's row among the 16 that load_matrices addresses, and its half of the columns. */
 __device__ __forceinline__ int matrix_row(void)
 {
     return threadIdx.x & 15;
@@ -967,7 +958,7 @@ __device__ __forceinline__ int matrix_half(void)
     return threadIdx.x >> 4 & 1;
 }
 
-/* word[n] of lane t of four <- word[t] of lane n. */
+/* Transposes 4 x 4 words among four lanes: word[n] of lane t becomes word[t] of lane n. */
 __device__ __forceinline__ void exchange_words(u32 *word)
 {
 #pragma unroll
@@ -983,14 +974,14 @@ __device__ __forceinline__ void exchange_words(u32 *word)
     }
 }
 
-/* True when every vector of a tensor begins at a multiple of 16 bytes and fills whole ones. */
+/* Whether every vector of a tensor begins at a multiple of 16 bytes and is a whole number of pieces of 16 bytes. */
 __device__ __forceinline__ bool is_aligned(const void *base, const long long *stride, int width)
 {
     const i64 bytes = (i64)sizeof(element);
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
-/* 16 bytes of numbers to shared memory. */
+/* Stores 16 bytes of numbers to shared memory. */
 __device__ __forceinline__ void put_piece(u32 to, const element *number)
 {
     u32 word[4];
@@ -1001,8 +992,8 @@ __device__ __forceinline__ void put_piece(u32 to, const element *number)
                  : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
 }
 
-/* How threads share rows of `parts` pieces: rows of a power of two of threads each, so that a thread has one piece of
- * every few rows, whose places need no divisions. */
+/* How threads share rows of `parts` pieces: a power of two of threads for each row, so that a thread has the same
+ * piece of every STEP-th row, and its addresses need no divisions. */
 template <int parts, int threads> struct row_shares {
     enum {
         POWER = parts <= 1 ? 1 : parts <= 2 ? 2 : parts <= 4 ? 4 : parts <= 8 ? 8 : parts <= 16 ? 16 : parts <= 32 ? 32
@@ -1012,9 +1003,9 @@ template <int parts, int threads> struct row_shares {
     };
 };
 
-/* to[token][] = x[first + token][], of which there are `width` numbers, by all `threads` of a block; zeros behind them
- * up to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned; else
- * a thread waits for `together` times 16 bytes at a time. */
+/* to[token][] = x[first + token][0 .. width - 1], by all `threads` of a block; zeros up to `parts` times 16 bytes,
+ * and for tokens from limit on. Rows in shared memory are `pitch` bytes apart. Asynchronous if aligned; otherwise a
+ * thread loads `together` times 16 bytes before it stores them. */
 template <int tokens, int parts, int pitch, int together = 1, int threads = THREADS>
 __device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                            bool aligned)
@@ -1074,18 +1065,18 @@ __device__ __forceinline__ element *outputs_of(const struct fpa_cuda_call &call,
     return (element *)call.o + b * call.o_stride[0] + head * call.o_stride[2];
 }
 
-/* ---- sequences: which, where and how long they are, and where their states are; here alone ----
+/* ---- sequences and their parts ----
  *
- * Where lengths differ (call.cu_seqlens) all tokens are one batch; b, a sequence's place on the batch's axis, is then
- * its first token, and strides say so. What sequences are divided into is counted head by head: sequence `number` has
- * its parts of so many tokens from b / tokens + number on, and no other one has these. */
+ * In packed batches (call.cu_seqlens) all tokens are one batch entry; b, a sequence's place on the batch axis, is then
+ * its first token, and strides are set accordingly. Parts of `tokens` tokens (chunks, segments, blocks) are numbered
+ * for each head: sequence `number` has the numbers from b / tokens + number on, which no other sequence has. */
 
 struct sequence {
     i64 b;
     int number, length;
 };
 
-/* Whatever it says, it stays among `tokens`. */
+/* Offset i of cu_seqlens, limited to 0 .. tokens, whatever it is. */
 __device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u32 i, i64 tokens)
 {
     const i64 offset = call.cu_seqlens_bytes == 8 ? ((const long long *)call.cu_seqlens)[i]
@@ -1093,7 +1084,7 @@ __device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u3
     return (u32)(offset < 0 ? 0 : offset > tokens ? tokens : offset);
 }
 
-/* In the batch. */
+/* Offset i among the call's tokens. */
 __device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
 {
     return offset_among(call, i, call.length);
@@ -1114,17 +1105,17 @@ __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_cal
     return sequence_among(call, number, call.length, call.longest);
 }
 
-/* Where its keys are, in a call of packed recent tokens: offsets are of these. */
+/* The sequence's keys, in a call with packed recent tokens, whose offsets count keys. */
 __device__ __forceinline__ struct sequence sequence_of_keys(const struct fpa_cuda_call &call, u32 number)
 {
     return sequence_among(call, number, call.length + call.recent, call.packed_recent);
 }
 
-/* The sequence that has part number `at`, or the last one before that. */
+/* The sequence that has part number `at`; if none has it, the last sequence whose first part is before it. */
 __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u32 tokens, u32 at)
 {
     u32 first = 0, end = (u32)call.sequences;
-    if (tokens > call.length) /* each has one */
+    if (tokens > call.length) /* each sequence has one part */
         return at < end ? at : end - 1;
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
@@ -1136,15 +1127,15 @@ __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u
     return first;
 }
 
-/* A part of a head of a sequence. Where lengths differ it may be behind the end. */
+/* A part of a head of a sequence. In packed batches it may be after the end of the sequence. */
 struct part {
     struct sequence own;
     u32 head;
     int index;
 };
 
-/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each. Where lengths differ they
- * are of a head, and heads come one after the other for each: those of a sequence are walked and read at about the same
+/* Part number `index` of all: `parts` for each head of a sequence, of `tokens` tokens each. In packed batches heads
+ * come first, so that all heads of a sequence are processed, and read, at about the same
  * time. */
 __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
                                                i64 tokens)
@@ -1158,7 +1149,7 @@ __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call,
     return {own, index % heads, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
-/* The first chunk of a head of a sequence, among all; the first segment. */
+/* The number of a sequence's first chunk for a head, among all; of its first segment. */
 __device__ __forceinline__ i64 first_chunk_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
 {
     if (call.cu_seqlens)
@@ -1174,14 +1165,14 @@ __device__ __forceinline__ i64 first_segment_of(const struct fpa_cuda_call &call
     return (number * call.heads + head) * segments;
 }
 
-/* Chunks and segments of a sequence. */
+/* Numbers of chunks and segments of a sequence. */
 __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, int length)
 {
     if (!call.cu_seqlens)
         return (int)call.chunks;
     if (length <= (int)call.whole)
         return length > 0;
-    const int all = length - (int)call.tail; /* but a last one that is the one's before */
+    const int all = length - (int)call.tail; /* a tail belongs to the chunk before it */
     return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
 
@@ -1190,7 +1181,7 @@ __device__ __forceinline__ int count_segments(const struct fpa_cuda_call &call, 
     return !call.cu_seqlens ? (int)call.segments : length > 0 ? ((u32)length - 1) / (u32)call.segment_tokens + 1 : 1;
 }
 
-/* The first token that chunk_state leaves out. */
+/* The first token that chunk_state does not process. */
 __device__ __forceinline__ int walk_end_of(const struct fpa_cuda_call &call, int length)
 {
     if (!call.cu_seqlens)
@@ -1198,7 +1189,7 @@ __device__ __forceinline__ int walk_end_of(const struct fpa_cuda_call &call, int
     return call.walk_end ? length : length > 0 ? (count_chunks(call, length) - 1) * (int)call.chunk : 0;
 }
 
-/* The states before and behind a sequence: NULL where there is none. */
+/* The initial and the final state of a sequence; NULL: there is none. */
 __device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 number, i64 head)
 {
     if (call.state_in && call.state_in_index) {
@@ -1226,17 +1217,17 @@ __device__ __forceinline__ bool is_given(const struct fpa_cuda_call &call, i64 n
     return given_state(call, number, 0) != 0;
 }
 
-/* A head of keys, of sequences of one length: number bh of all batches. */
+/* A key head of a batch with equal lengths: number bh over all batch entries. */
 struct key_head {
     i64 bh, b, head;
 };
 
-/* A head of queries, likewise; and the head whose keys it reads. */
+/* A query head, likewise, and its key head. */
 struct query_head {
     i64 b, query_head, head;
 };
 
-/* The head whose keys a head of queries reads. */
+/* The key head of a query head. */
 __device__ __forceinline__ u32 key_head_for(const struct fpa_cuda_call &call, u32 query_head)
 {
     return query_head / ((u32)call.query_heads / (u32)call.heads);
@@ -1256,8 +1247,9 @@ __device__ __forceinline__ int value_column(int block, int n)
     return (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
 }
 
-/* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
- * last) stay as they are. together: rows at a time; addresses of both may have no registers. */
+/* Loads the lane's sums of two rows from a state as given. feature(i): the feature of row i; sums of rows without
+ * one (-1, or after the last) are unchanged. together: rows loaded at a time; addresses of both may need too many
+ * registers. */
 template <int together, typename features>
 __device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature)
 {
@@ -1296,7 +1288,7 @@ __device__ __forceinline__ void store_rows(const float *c, state_element *s, int
     }
 }
 
-/* The first `tiles` times 8 columns of row i, times a factor. */
+/* Multiplies row i, in the first `tiles` times 8 columns, by a factor. */
 template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, float factor)
 {
 #pragma unroll
@@ -1304,15 +1296,15 @@ template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, 
         c[4 * n + 2 * i] *= factor, c[4 * n + 2 * i + 1] *= factor;
 }
 
-/* ---- what is not finite ---- */
+/* ---- numbers that are not finite ---- */
 
-/* Zero; of a value that is not finite NaN. */
+/* 0 times the number: zero, or NaN for a number that is not finite. */
 __device__ __forceinline__ float zero_of(element a)
 {
     return to_float(a) * 0.0f;
 }
 
-/* noted + 0 a: not zero any more when one of the pair is not finite. */
+/* noted + 0 a: NaN, and so not zero, once one number of the pair is not finite. */
 __device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
 {
     u32 sum;
@@ -1320,7 +1312,7 @@ __device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
     return sum;
 }
 
-/* The pair, with zero for what is not finite: a carry shows where all bits of an exponent are ones. */
+/* The pair, with zero in place of numbers that are not finite: adding 1 to an exponent of all ones gives a carry. */
 __device__ __forceinline__ u32 finite_pair(u32 a)
 {
     const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
@@ -1329,10 +1321,9 @@ __device__ __forceinline__ u32 finite_pair(u32 a)
 
 /* ---- the causal edge ----
  *
- * A score behind the edge is zero, but times NaN or an infinity it would be NaN.
- * So the values of keys among which the edge lies are looked at. Where one is not finite, which is rare, products have
- * zero for it; queries from its token on get a NaN when their sums leave. Later keys and the state are multiplied as
- * they are. */
+ * A score after the edge is zero, but zero times NaN or an infinity would be NaN.
+ * So values in the tiles at the edge are checked. One that is not finite, which is rare, is zero in products, and
+ * queries from its token on get NaN when their sums are stored. Other tiles and the state are multiplied unchanged. */
 
 /* ---- barriers in shared memory ---- */
 
@@ -1343,13 +1334,13 @@ __device__ __forceinline__ void barrier_init(u32 barrier, int arrivals)
     asm volatile("mbarrier.init.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(arrivals) : "memory");
 }
 
-/* What barrier_init did is seen by the copy engine and, behind a cluster_arrive, by the other blocks of a cluster. */
+/* Makes barrier_init visible to the copy engine and, after a cluster_arrive, to the other blocks of a cluster. */
 __device__ __forceinline__ void barrier_fence(void)
 {
     asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
 }
 
-/* Arrive, and let the phase wait for so many bytes that others send. */
+/* Arrives, and lets the phase wait for that many bytes of asynchronous copies. */
 __device__ __forceinline__ void barrier_expect(u32 barrier, u32 bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
@@ -1365,14 +1356,14 @@ __device__ __forceinline__ void barrier_wait(u32 barrier, u32 phase)
                  "}" : : "r"(barrier), "r"(phase) : "memory");
 }
 
-/* `bytes` (a multiple of 16) that lie one behind the other. */
+/* Bulk copy of contiguous `bytes`, a multiple of 16, from device to shared memory; completes on the barrier. */
 __device__ __forceinline__ void copy_bulk(u32 to, const void *from, u32 bytes, u32 barrier)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  : : "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
 
-/* What threads wrote to shared memory becomes visible to matrix instructions and bulk copies. */
+/* Makes the threads' writes to shared memory visible to wgmma and bulk copies (the async proxy). */
 __device__ __forceinline__ void fence_shared(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
@@ -1380,14 +1371,14 @@ __device__ __forceinline__ void fence_shared(void)
 
 /* ---- clusters of blocks ---- */
 
-/* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that
- * takes a fence for all of device memory. */
+/* All threads of the cluster arrive, and wait until all have. `relaxed` does not make earlier writes visible to
+ * other blocks: that would take a fence for all of device memory. */
 __device__ __forceinline__ void cluster_arrive(void)
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
 }
 
-/* The same, and what they did before is seen. */
+/* The same; earlier writes are visible after the wait. */
 __device__ __forceinline__ void cluster_arrive_done(void)
 {
     asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
@@ -1398,7 +1389,7 @@ __device__ __forceinline__ void cluster_wait(void)
     asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
 }
 
-/* An address of this block's shared memory, in block `rank`. */
+/* The address in block `rank` that corresponds to an address of this block's shared memory. */
 __device__ __forceinline__ u32 cluster_address(u32 own, int rank)
 {
     u32 address;
@@ -1414,14 +1405,14 @@ __device__ __forceinline__ float kernel_of(float d0)
 
 /* ---- panels ---- */
 
-/* raw[token][] = x[first + token][], zero from token limit on. Asynchronous when aligned. */
+/* raw[token][] = x[first + token][], zeros from token limit on. Asynchronous if aligned. */
 template <int tokens>
 __device__ __forceinline__ void fetch_raw(u32 raw, const element *x, i64 stride, int first, int limit, bool aligned)
 {
     fetch_rows<tokens, 8, RAW_PITCH>(raw, x, stride, first, limit, D_IN, aligned);
 }
 
-/* values[token][] = v[first + token][columns of this block], zero behind limit and width. */
+/* values[token][] = v[first + token][the block's columns], zeros after limit and width. */
 __device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 stride, int first, int limit, int column,
                                              bool aligned)
 {
@@ -1429,20 +1420,20 @@ __device__ __forceinline__ void fetch_values(u32 values, const element *v, i64 s
                                                                     DV - column, aligned);
 }
 
-/* The rows that nobody fills stay zero. */
+/* Clears a panel; rows that are never written stay zero. */
 __device__ __forceinline__ void clear_panel(u32 panel, int bytes)
 {
     for (int i = threadIdx.x * 4; i < bytes; i += THREADS * 4)
         put_word(panel + i, 0);
 }
 
-/* panel[row][token] of keys: of count tokens, ones behind which are zero, from raw[token][]. Ends with all rows
- * written. */
+/* panel[row][token] of keys: of `count` tokens, with ones that are zero afterwards, from raw[token][]. Ends with a
+ * barrier. */
 __device__ __forceinline__ void pack_keys(u32 panel, u32 raw, int count)
 {
     for (int i = threadIdx.x; i < 256; i += THREADS) {
         /* 4 pairs of tokens and 2 parts read 8 different banks; the odd part writes its later rows first, so that
-         * the two do not meet in a bank either */
+         * writes have no bank conflicts either */
         const int pair = (i >> 3) % 8 * 4 + (i >> 1 & 3), part = i / 64 * 2 + (i & 1);
         const bool later = part & 1;
         const uint4 a = get_words(raw + 2 * pair * RAW_PITCH + part * 16);
@@ -1465,12 +1456,12 @@ __device__ __forceinline__ void pack_keys(u32 panel, u32 raw, int count)
     __syncthreads();
 }
 
-/* panel[row][token] of queries, scaled, from raw[token][]. Ends with all rows written. */
+/* panel[row][token] of queries, scaled, from raw[token][]. Ends with a barrier. */
 __device__ __forceinline__ void pack_queries(u32 panel, u32 raw, int count)
 {
     for (int i = threadIdx.x; i < 512; i += THREADS) {
         /* 4 pairs of tokens and 2 parts read 8 different banks; the odd part writes its later rows first, so that
-         * the two do not meet in a bank either */
+         * writes have no bank conflicts either */
         const int pair = (i >> 3) % 16 * 4 + (i >> 1 & 3), part = i / 128 * 2 + (i & 1);
         const bool later = part & 1;
         const uint4 a = get_words(raw + 2 * pair * RAW_PITCH + part * 16);
@@ -1489,7 +1480,7 @@ __device__ __forceinline__ void pack_queries(u32 panel, u32 raw, int count)
     for (int i = threadIdx.x; i < 128; i += THREADS) {
         const u32 column = panel + i * ELEMENT;
         put_element(column + ONES_ROW * QUERY_PITCH, from_float(i < count ? 1.0f : 0.0f));
-        /* o left through this panel: what is to be zero may have been a part of it */
+        /* o was stored through this panel: rows of zeros may have been overwritten */
         put_element(column + ZERO_ROW * QUERY_PITCH, from_float(0.0f));
     }
     __syncthreads();
@@ -1497,7 +1488,7 @@ __device__ __forceinline__ void pack_queries(u32 panel, u32 raw, int count)
 
 /* ---- features ---- */
 
-/* b[tile][2]: 16 rows of values or of a tile of the state, all columns. */
+/* b[tile][2] = operands of all columns, of 16 rows of values or of a tile of the state. */
 template <int tiles> __device__ __forceinline__ void load_columns(u32 (*b)[2], u32 address, int pitch)
 {
     const u32 from = address + matrix_row() * pitch;
@@ -1508,9 +1499,9 @@ template <int tiles> __device__ __forceinline__ void load_columns(u32 (*b)[2], u
         load_transposed2(b[tiles - 1], from + (tiles - 1) * 16);
 }
 
-/* c[unit][tile] += phi(k)' v of one panel, for the units of this warp; row[l][u] is where from keys on the
- * lane's row of factor l is, here: the lane's token at the unit's coordinates. A fragment has features for rows and
- * tokens for columns. */
+/* c[unit][tile] += phi(k)' v of one panel, for the warp's units; row[l][u]: offset from `keys` of the
+ * lane's row of factor l, here: the lane's token at the unit's coordinates. The rows of a fragment are features, its
+ * columns tokens. */
 __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, const u32 (*row)[WARP_UNITS], u32 values)
 {
 #pragma unroll
@@ -1521,7 +1512,7 @@ __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, co
 #pragma unroll
         for (int u = 0; u < WARP_UNITS; u++) {
             if ((threadIdx.x >> 5) * WARP_UNITS + u >= UNITS)
-                break; /* features behind the last one stay zero */
+                break; /* sums of features after the last one stay zero */
             load_transposed(factor0, keys + row[0][u] + k * 16 * RAW_PITCH);
             u32 a[4];
 #pragma unroll
@@ -1535,13 +1526,13 @@ __device__ __forceinline__ void add_panel(float (*c)[ALL_TILES][4], u32 keys, co
     }
 }
 
-/* Where from keys on the lane's part of a unit's coordinates is: see add_panel. */
+/* Offset from `keys` of the lane's part of a unit's coordinates, for add_panel. */
 __device__ __forceinline__ u32 coordinates_row(int unit)
 {
     return ((threadIdx.x & 7) + matrix_half() * 8) * RAW_PITCH + unit * 32 + (threadIdx.x >> 3 & 1) * 16;
 }
 
-/* The fragments of 16 queries, for the state and for keys; queries is the address of the first one. */
+/* Fragments of 16 queries, used for the state and for keys; queries: address of the first one. */
 __device__ __forceinline__ void load_queries(u32 (*a)[4], u32 queries)
 {
 #pragma unroll
@@ -1592,7 +1583,7 @@ __device__ __forceinline__ void read_tile(float (*c)[ALL_TILES][4], u32 queries,
 
 /* ---- scores ---- */
 
-/* Tiles of queries whose scores are computed together: one dot product shares its keys among all. */
+/* Tiles of queries whose scores are computed together: they share the operands of keys. */
 enum { SCORE_TILES = 2 };
 
 /* Packed row i of a dot product. */
@@ -1601,8 +1592,8 @@ __device__ __forceinline__ int dot_row(int i)
     return i;
 }
 
-/* d[query tile][key tile] += the dot product over `steps` times 16 rows from `first` on, of 16 keys; rows of queries
- * are `pitch` bytes apart. */
+/* d[tile of queries][tile of keys] += the dot product over `steps` times 16 rows from
+ * `first` on, with 16 keys; rows of queries are `pitch` bytes apart. */
 template <int tiles, int pitch, int steps>
 __device__ __forceinline__ void add_dot(float (*d)[2][4], u32 queries, u32 keys, int first)
 {
@@ -1622,8 +1613,8 @@ __device__ __forceinline__ void add_dot(float (*d)[2][4], u32 queries, u32 keys,
     }
 }
 
-/* s[query tile][key tile][4]: scores of 16 keys, as the matrix instruction lays them out; rows of queries
- * are `pitch` bytes apart. */
+/* s[tile of queries][tile of keys][4] = scores of 16 keys, in the layout of sums; rows of queries are `pitch` bytes
+ * apart. */
 template <int tiles, int pitch> __device__ __forceinline__ void score_keys(float (*s)[2][4], u32 queries, u32 keys)
 {
     float d[1][tiles][2][4] = {};
@@ -1637,7 +1628,7 @@ template <int tiles, int pitch> __device__ __forceinline__ void score_keys(float
                 s[m][n][i] = kernel_of(d[0][m][n][i]);
 }
 
-/* s[key tile][4] = q.k for 16 keys that lie as they are from address keys on. */
+/* s[tile of keys][4] = k(q, k) for 16 keys as given, from address `keys` on. */
 __device__ __forceinline__ void score_coordinates(float (*s)[4], const u32 (*a)[4], u32 keys)
 {
     float d[2][4] = {};
@@ -1656,7 +1647,8 @@ __device__ __forceinline__ void score_coordinates(float (*s)[4], const u32 (*a)[
             s[n][i] = kernel_of(d[n][i]);
 }
 
-/* Scores of keys that a query does not see are zero. first: of the query tile's and of the keys. */
+/* Clears scores of keys that a query does not see. first_query, first_key: numbers of the tile's first query and
+ * key. */
 __device__ __forceinline__ void mask_scores(float (*s)[4], int first_query, int first_key, int limit)
 {
     const int behind = (first_query - first_key);
@@ -1670,7 +1662,8 @@ __device__ __forceinline__ void mask_scores(float (*s)[4], int first_query, int 
         }
 }
 
-/* NaN for sums of queries that see a value, of 16 keys', that is not finite. */
+/* Sets sums to NaN for queries that see a value, of 16 keys, that is not finite. The first query sees keys up to
+ * number `behind`. */
 template <int tiles> __device__ __forceinline__ void spoil_seen(float (*c)[ALL_TILES][4], u32 values, int behind)
 {
 #pragma unroll 1
@@ -1690,7 +1683,8 @@ template <int tiles> __device__ __forceinline__ void spoil_seen(float (*c)[ALL_T
         }
 }
 
-/* Values of 16 keys among which the edge lies, as operand b: zero for what is not finite; who sees that gets NaN. */
+/* Values of 16 keys at the causal edge, as operand b: zero in place of numbers that are not finite; queries that see
+ * these get NaN. */
 template <int tiles>
 __device__ __forceinline__ void keep_finite(u32 (*b)[2], float (*c)[ALL_TILES][4], u32 values, int behind)
 {
@@ -1706,11 +1700,12 @@ __device__ __forceinline__ void keep_finite(u32 (*b)[2], float (*c)[ALL_TILES][4
         b[i / 2][i % 2] = finite_pair(b[i / 2][i % 2]);
 }
 
-/* c[query tile][tile] += s v for 16 keys. The first query sees those up to number `behind`. */
+/* c[tile of queries][tile] += s v for 16
+ * keys. The first query sees keys up to number `behind`. */
 template <int tiles>
 __device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float (*s)[2][4], u32 values, int behind)
 {
-    const bool edge = behind < 15; /* among these keys */
+    const bool edge = behind < 15; /* the edge is among these keys */
     u32 b[ALL_TILES][2];
     load_columns<COLUMN_TILES>(b, values, VALUE_PITCH);
     if (edge)
@@ -1727,11 +1722,11 @@ __device__ __forceinline__ void add_values(float (*c)[ALL_TILES][4], const float
 
 /* ---- state ----
  *
- * S <- S + sum_j phi(k_j) v_j' (the chunked form). Each warp owns WARP_UNITS
- * units of features and all columns of its block in fp32; each block walks one segment of the sequence.
- * Before each chunk but those that carry fills a copy is written for the queries. */
+ * S <- S + sum_j phi(k_j) v_j' (the chunked form). Each warp has the sums of WARP_UNITS
+ * units of features and all columns of its block, in fp32; each block processes one segment of the sequence.
+ * Before each chunk, a copy is written for the queries, except where the kernel that carries totals writes it. */
 
-/* Feature of a lane's sums c[u][n][2i], c[u][n][2i+1]; behind the last one is none. */
+/* The feature of a lane's sums c[u][n][2i] and c[u][n][2i + 1]; from number FEATURES on there is none. */
 __device__ __forceinline__ int feature_of(int unit, int i)
 {
     return unit * 16 + lane_row() + i * 8;
@@ -1751,8 +1746,8 @@ __device__ __forceinline__ void store_state(const float (*c)[ALL_TILES][4], stat
         store_rows<2>(&c[u][0][0], s, block, [&](int i) { return feature_of(unit + u, i); });
 }
 
-/* Sums -> a copy that queries read: [FEATURES16][COLUMNS]. Four tiles at a time, of which each of a row's four lanes
- * gets one: 64 bytes of a row, where the second-level cache would have parts of sectors. */
+/* Stores the sums as a copy for queries: [FEATURES16][COLUMNS]. The four lanes of a row exchange four tiles, so that
+ * each stores one: 64 contiguous bytes of a row instead of parts of sectors in the second-level cache. */
 __device__ __forceinline__ void store_copy(const float (*c)[ALL_TILES][4], copy_element *s, int unit, int block)
 {
 #pragma unroll
@@ -1822,7 +1817,7 @@ linear_d64_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
         for (int u = 0; u < WARP_UNITS; u++)
             row[l][u] = coordinates_row(unit + u);
 
-    /* a panel is computed with while the next one is on its way */
+    /* one panel is multiplied while the next one is fetched */
     const int start = first_chunk * chunk_tokens;
     if (start < segment_end) {
         fetch_raw<PANEL>(raw, k, call.k_stride[1], start, segment_end, k_aligned);
@@ -1852,7 +1847,7 @@ linear_d64_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
         }
     }
     copy_wait<0>();
-    /* where the sums go is found again: registers are for them until here */
+    /* the destination is computed anew, so that it takes no registers before */
     u32 index = blockIdx.x;
     asm volatile("" : "+r"(index));
     const struct part behind = part_of(call, index / (COLUMN_BLOCKS * SLICES), (u32)call.heads, (u32)call.segments,
@@ -1866,16 +1861,16 @@ linear_d64_bf16_chunk_state(const __grid_constant__ struct fpa_cuda_call call)
 }
 #endif
 
-/* ---- carry ----
+/* ---- segment_scan ----
  *
- * Segments of a sequence were walked side by side, each from zero. With
+ * Segments of a sequence were processed at the same time, each from zero. With
  *     base_s = base_{s-1} + total_{s-1},  base_0 = 0,
  * the state before a chunk of segment s is its copy plus base_s. A
- * block takes elements of one segment, CARRIED a thread; the block of the last one writes the final state. */
+ * block has elements of one segment, CARRIED for each thread; blocks of the last one write the final state. */
 
 enum {
-    CARRIED = 8,    /* elements a thread */
-    CARRIED_AT_ONCE = 8 /* copies, which are all asked for before one is added to */
+    CARRIED = 8,    /* elements for each thread */
+    CARRIED_AT_ONCE = 8 /* copies that are loaded before the first is used */
 };
 
 __device__ __forceinline__ void add_total(float *base, const float *total)
@@ -1888,7 +1883,7 @@ __device__ __forceinline__ void add_total(float *base, const float *total)
         base[i] = base[i] + add[i];
 }
 
-/* A thread's elements of a copy, as it has them. */
+/* A thread's elements of a copy. */
 struct carried {
     uint4 words;
 };
@@ -1898,7 +1893,7 @@ __device__ __forceinline__ struct carried load_carried(const copy_element *copy)
     return {*(const uint4 *)copy};
 }
 
-/* They and the base -> a copy. */
+/* Stores them plus the base to the copy. */
 __device__ __forceinline__ void add_base(copy_element *copy, const struct carried &at, const float *base)
 {
     u32 word[4] = {at.words.x, at.words.y, at.words.z, at.words.w};
@@ -1908,7 +1903,8 @@ __device__ __forceinline__ void add_base(copy_element *copy, const struct carrie
     *(uint4 *)copy = uint4{word[0], word[1], word[2], word[3]};
 }
 
-/* Elements of a copy to those of a state: a feature's columns of all blocks. */
+/* Stores elements of a copy to a state as given to the caller: a feature's columns of all
+ * blocks. */
 __device__ __forceinline__ void store_final(state_element *s, const float *base, int element)
 {
 #pragma unroll
@@ -1924,7 +1920,7 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
     }
 }
 
-/* The same from a state. */
+/* Loads them from a state as given. */
 __device__ __forceinline__ void load_given(float *base, const state_element *s, int element)
 {
 #pragma unroll
@@ -1940,7 +1936,8 @@ __device__ __forceinline__ void load_given(float *base, const state_element *s, 
     }
 }
 
-/* A thread's elements of the copies before chunks `chunk` on; of those that have none yet, zeros. */
+/* Loads a thread's elements of the copies before chunks `chunk` on; zeros for the segment's first chunk, which has
+ * no copy yet. */
 __device__ __forceinline__ void ask_for_copies(struct carried *at, const copy_element *copies, i64 chunk, i64 first,
                                                i64 end, bool adds)
 {
@@ -1950,8 +1947,9 @@ __device__ __forceinline__ void ask_for_copies(struct carried *at, const copy_el
             && chunk + i > first ? load_carried(copies + (chunk + i) * (COPY_ROWS * COLUMNS)) : carried{};
 }
 
-/* Copies before chunks first .. end - 1 of a segment, and what each thread has of them: the copy before the segment's
- * own first chunk is the base. adds: else they are complete already. */
+/* Adds the base to the copies before chunks first .. end - 1 of a segment; the copy before its first chunk is the
+ * base itself. adds: false if copies are complete
+ * already. */
 __device__ __forceinline__ void carry_copies(const struct fpa_cuda_call &call, const struct sequence &own, i64 head,
                                              i64 first, i64 end, const float *base, int element, bool adds)
 {
@@ -1970,7 +1968,7 @@ __device__ __forceinline__ void carry_copies(const struct fpa_cuda_call &call, c
     }
 }
 
-/* Some elements of a segment of a head, by the block's threads. */
+/* Processes elements of a segment of a head, by all threads of the block. */
 __device__ __forceinline__ void carry(const struct fpa_cuda_call &call, u32 index)
 {
     const u32 elements = blockDim.x * CARRIED, blocks = (COPY_ROWS * COLUMNS + elements - 1) / elements;
@@ -2024,7 +2022,7 @@ __device__ __forceinline__ void fetch_tile(u32 tile, const copy_element *s, int 
     }
 }
 
-/* c += phi(q) S: tiles of the state pass through a ring, STAGES - 1 of them on their way. */
+/* c += phi(q) S: tiles of the state pass through a ring, STAGES - 1 of them in flight. */
 __device__ __forceinline__ void read_state(float (*c)[ALL_TILES][4], const copy_element *s, u32 queries, u32 tiles)
 {
     enum { TILE = GROUP * 16 * TILE_PITCH };
@@ -2053,7 +2051,7 @@ struct attended {
     u32 keys, values;
 };
 
-/* c += the panel of keys that starts at token first. */
+/* c += scores times values of the panel of keys that starts at token `first`. */
 __device__ __forceinline__ void read_panel(float (*c)[ALL_TILES][4], const struct attended &a, int first, u32 values)
 {
 #pragma unroll 1
@@ -2076,7 +2074,7 @@ __device__ __forceinline__ void read_panel(float (*c)[ALL_TILES][4], const struc
     }
 }
 
-/* Sums of the warp's queries -> its part of shared memory. Other warps must be done with what lay there. */
+/* Writes sums of the warp's queries to its part of shared memory, which other warps must no longer read. */
 template <int tiles> __device__ __forceinline__ void stage_output(const float (*c)[ALL_TILES][4], u32 shared)
 {
     shared += (threadIdx.x >> 5) * tiles * 16 * OUTPUT_PITCH;
@@ -2091,7 +2089,7 @@ template <int tiles> __device__ __forceinline__ void stage_output(const float (*
                          pair_of(c[m][n][2 * i], c[m][n][2 * i + 1]));
 }
 
-/* The warp's part of shared memory -> o, in whole sectors. count: queries of the block that there are. */
+/* Stores the warp's part of shared memory to o, in whole sectors. count: queries of the block that exist. */
 template <int tiles>
 __device__ __forceinline__ void flush_output(u32 shared, element *o, i64 stride, int count, int block, bool aligned)
 {
@@ -2123,7 +2121,7 @@ __device__ __forceinline__ void store_output(const float (*c)[ALL_TILES][4], u32
     flush_output<tiles>(shared, o, stride, count, block, aligned);
 }
 
-/* QUERY_TOKENS queries of one head, from the last ones of a sequence, or of all, on. */
+/* The item's QUERY_TOKENS queries: the last ones of a sequence (of a packed batch) come first. */
 __device__ __forceinline__ struct part query_part_of(const struct fpa_cuda_call &call, u32 item)
 {
     const u32 blocks = (u32)(call.cu_seqlens ? call.length / QUERY_TOKENS + call.sequences
@@ -2137,7 +2135,7 @@ __device__ __forceinline__ struct part query_part_of(const struct fpa_cuda_call 
 extern "C" __global__ void __launch_bounds__(THREADS, 2)
 linear_d64_bf16_chunk_output(const __grid_constant__ struct fpa_cuda_call call)
 {
-    /* the last blocks of a chunk have the most keys: they start first */
+    /* the last queries of a chunk have the most keys, so their blocks start first */
     const int block = blockIdx.x % COLUMN_BLOCKS;
     const struct part at = query_part_of(call, blockIdx.x / COLUMN_BLOCKS);
     const int length = at.own.length, first = at.index * QUERY_TOKENS, number = at.own.number;
@@ -2199,14 +2197,14 @@ linear_d64_bf16_chunk_output(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- fused_chunk ----
  *
- * A block walks one segment of a query head's sequence, panel by panel: the queries read the state before
- * the panel (a copy in shared memory) and the panel's own keys; then the keys enter the state. The base of a
- * segment is what NAME_chunk_state left as totals of the segments before it. */
+ * A block processes one segment of a query head's sequence, panel by panel: the queries read the state before
+ * the panel (a copy in shared memory) and the panel's own keys; then the keys enter the state. A segment begins
+ * with the sum of the totals of the segments before it, which an earlier launch has stored. */
 
-/* A panel of queries is 4 warps of 16. */
+/* tiles of 16 queries of a panel for each warp */
 enum { FUSED_TILES = PANEL / (16 * WARPS) };
 
-/* c = total + c, for this warp's units. */
+/* c = total + c, for the warp's units. */
 __device__ __forceinline__ void add_segment(float (*c)[ALL_TILES][4], const float *total, int unit, int block)
 {
 #pragma unroll
@@ -2224,8 +2222,8 @@ __device__ __forceinline__ void add_segment(float (*c)[ALL_TILES][4], const floa
         }
 }
 
-/* The state after the last segment goes to the caller, or to launches that come later: other blocks may still have to
- * read the initial state, which may lie where the final one goes. */
+/* Stores the state after the last segment, for the caller or for a later launch: the final state may have the
+ * address of the initial one, which other blocks may still have to read. */
 __device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, const float (*c)[ALL_TILES][4],
                                             i64 number, i64 head, int unit, int block)
 {
@@ -2236,23 +2234,23 @@ __device__ __forceinline__ void leave_state(const struct fpa_cuda_call &call, co
 }
 
 struct fused_walk {
-    int block, column, unit;     /* of columns, its first one; first unit of the warp */
-    int segment, start, end;     /* of the sequence; its tokens */
-    int warp_query;              /* of a panel */
+    int block, column, unit;     /* block of columns; its first column; the warp's first unit */
+    int segment, start, end;     /* number in the sequence; tokens start .. end - 1 */
+    int warp_query;              /* the warp's first query in a panel */
     struct sequence own;
     int segments;
     i64 b, query_head, head;
     const element *q, *k, *v;
     element *o;
     bool q_aligned, k_aligned, v_aligned, o_aligned;
-    bool totals;                 /* no queries: they come in another launch */
-    bool given;                  /* a state before the first panel */
+    bool totals;                 /* only a total is computed: queries are another launch */
+    bool given;                  /* there is a state before the first panel */
 };
 
 __device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cuda_call &call)
 {
     struct fused_walk w;
-    /* first segments first: they wait for no totals */
+    /* first segments come first, since they need no totals */
     const u32 walk = blockIdx.x / COLUMN_BLOCKS, lines = (u32)(call.batch * call.query_heads);
     const u32 segments = (u32)call.segments;
     const struct part at = part_of(call, call.cu_seqlens ? walk : walk % lines * segments + walk / lines,
@@ -2273,20 +2271,21 @@ __device__ __forceinline__ struct fused_walk find_fused_walk(const struct fpa_cu
     return w;
 }
 
-/* Where a sequence's totals begin: of all segments but the last, of which launches for totals have no more. */
+/* Where a sequence's totals
+ * begin: all segments but the last, which launches for totals leave out, have one. */
 __device__ __forceinline__ i64 first_total_of(const struct fpa_cuda_call &call, const struct fused_walk &w)
 {
     return first_segment_of(call, w.b, w.own.number, w.head, call.segments - (call.cu_seqlens || w.totals ? 0 : 1));
 }
 
-/* A block without work: behind the sequence's
- * end, or a total of the last segment, which no later segment needs. */
+/* A block without work: after the end of the
+ * sequence, or for a total of the last segment, which no later segment needs. */
 __device__ __forceinline__ bool is_idle(const struct fpa_cuda_call &call, const struct fused_walk &w)
 {
     return call.cu_seqlens && w.segment >= w.segments - (w.totals ? 1 : 0);
 }
 
-/* The state before the segment: the call's, and the totals of the segments before. */
+/* Loads the state before the segment: the initial state, and the totals of earlier segments. */
 __device__ __forceinline__ void begin_fused(float (*c)[ALL_TILES][4], const struct fpa_cuda_call &call,
                                             const struct fused_walk &w)
 {
@@ -2297,7 +2296,7 @@ __device__ __forceinline__ void begin_fused(float (*c)[ALL_TILES][4], const stru
         add_segment(c, call.totals + (first_total_of(call, w) + s) * (i64)FEATURES16 * COLUMNS, w.unit, w.block);
 }
 
-/* The state behind it: a total, or the final state. */
+/* Stores the state after the segment: a total, or the final state. */
 __device__ __forceinline__ void end_fused(const float (*c)[ALL_TILES][4], const struct fpa_cuda_call &call,
                                           const struct fused_walk &w)
 {
@@ -2307,7 +2306,7 @@ __device__ __forceinline__ void end_fused(const float (*c)[ALL_TILES][4], const 
         leave_state(call, c, w.own.number, w.head, w.unit, w.block);
 }
 
-/* The state -> shared memory, as queries read it: a row of TILE_PITCH bytes a feature. */
+/* Writes the copy of the state to shared memory: a row of TILE_PITCH bytes for each feature. */
 __device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 tile, int unit)
 {
 #pragma unroll
@@ -2321,7 +2320,7 @@ __device__ __forceinline__ void share_state(const float (*c)[ALL_TILES][4], u32 
         }
 }
 
-/* A panel's vectors, from token first on. */
+/* Issues copies of a panel's vectors, from token `first` on. */
 __device__ __forceinline__ void fetch_fused(const struct fpa_cuda_call &call, const struct fused_walk &w, u32 queries,
                                             u32 keys, u32 values, int first)
 {
@@ -2351,7 +2350,7 @@ linear_d64_bf16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
         for (int u = 0; u < WARP_UNITS; u++)
             row[l][u] = coordinates_row(unit + u);
 
-    /* a panel is computed with while the next one is on its way */
+    /* one panel is multiplied while the next one is fetched */
     if (w.start < w.end)
         fetch_fused(call, w, raw_queries, raw_keys, values, w.start);
     copy_commit();
@@ -2359,7 +2358,7 @@ linear_d64_bf16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
     for (int first = w.start; first < w.end; first += PANEL, stage ^= 1) {
         const int next = first + PANEL, panel_end = next < w.end ? next : w.end;
         const bool reads = first > w.start || w.given;
-        const u32 tile = tiles + stage * FEATURES16 * TILE_PITCH; /* the other one may still be read */
+        const u32 tile = tiles + stage * FEATURES16 * TILE_PITCH; /* the other copy may still be read */
         if (reads)
             share_state(c, tile, unit);
         copy_wait<0>();
@@ -2397,10 +2396,9 @@ linear_d64_bf16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- the recurrent form: update and query in one pass over the state ----
  *
- * A block owns a run of features of one head for all tokens. Its rows of the state stream through it: a thread has
- * a few columns of every so many rows, adds the key's part, writes the row back and takes the queries' part of it
- * into its own sums, which are added up at the end of a token. The first rows are on their way before anything else
- * is done. */
+ * A block processes a run of features (rows of the state) of one head for all tokens. A thread has a few columns of
+ * every ROWS-th row: it adds the key's part, writes the row back, and adds the row times the queries' features to its
+ * own sums. These are added up at the end of a token. Copies of the first rows are issued before all other work. */
 
 enum {
     DECODE_THREADS = 256,
@@ -2408,40 +2406,42 @@ enum {
     STEP_LANES = 16,            /* threads that share a row, 4 columns each */
     STEP_QUERIES = 4,           /* query heads that one pass over the state serves, at most */
     STEP_PITCH = 4 * STEP_LANES, /* columns of the threads' sums */
-    STEP_ROOM = 5120,           /* floats of shared memory for features, then for the threads' sums */
-    STEP_STAGES = 12,           /* pieces of the state, 16 bytes each, that a thread has on their way */
-    STEP_GROUP = 2,             /* of them that it waits for and asks for at a time */
-    STEP_RING = 4 * STEP_STAGES * DECODE_THREADS, /* floats of them; sums of threads may go on there */
+    STEP_ROOM = 5120,           /* floats of shared memory for features, later for the threads' sums */
+    STEP_STAGES = 12,           /* pieces of the state, 16 bytes each, that a thread has in flight */
+    STEP_GROUP = 2,             /* pieces that a thread waits for, and copies, at a time */
+    STEP_RING = 4 * STEP_STAGES * DECODE_THREADS, /* floats of the ring; threads' sums may extend into it */
     STEP_FLOATS = 6144,         /* of shared memory before the ring */
-    STEP_CLUSTER = 8,           /* blocks that add their parts of o up themselves, at most */
-    STEP_BARRIERS = 33,         /* one of the parts, one of each piece of a state that stays in shared memory */
-    STEP_STATE = (FEATURES * DV + 3) / 4 * 4, /* from a head's running state to the next */
+    STEP_CLUSTER = 8,           /* blocks of a cluster that add up their parts of o, at most */
+    STEP_BARRIERS = 33,         /* barriers: of the parts, and of each piece of a state kept in shared memory */
+    STEP_STATE = (FEATURES * DV + 3) / 4 * 4, /* floats from a head's running state to the next */
     STEP_COLUMNS = (DV + 3) / 4 * 4 /* of a part of o: values */
 };
 
 static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
-/* Shared memory: a token's value, the cluster's parts of a query's o, barriers, packed rows of the key and the queries,
- * STEP_ROOM, the ring. */
+/* Shared memory, in order: a token's value,
+ * the cluster's parts of a query's o, barriers, packed
+ * rows of the key and the queries, STEP_ROOM, the ring. */
 __device__ __forceinline__ float *step_value(void)
 {
     return (float *)shared_memory;
 }
 
-/* Of each query, by warps. */
+/* Sums of weights, [warp][query]. */
 __device__ __forceinline__ float *step_warp_sums(void)
 {
     return step_value() + STEP_PITCH;
 }
 
-/* The parts of o that other blocks bring: [queries of this block][blocks][STEP_COLUMNS]. Query g belongs to block
- * g % blocks. */
+/* Parts of o that other blocks send: [queries of this block][blocks][STEP_COLUMNS]. Query g belongs to block g %
+ * blocks. */
 __device__ __forceinline__ float *step_parts(void)
 {
     return step_warp_sums() + STEP_QUERIES * STEP_WARPS;
 }
 
-/* Of the parts, then of the pieces of a state that linear_d64_bf16_decode_resident holds. */
+/* Barrier 0 is that of the parts; the others are of pieces of a state that linear_d64_bf16_decode_resident keeps in
+ * shared memory. */
 __device__ __forceinline__ u32 step_barrier(int i)
 {
     return (u32)__cvta_generic_to_shared(step_parts() + STEP_CLUSTER * STEP_COLUMNS) + 8 * i;
@@ -2465,16 +2465,16 @@ __device__ __forceinline__ float *step_ring(void)
 /* A block's work. */
 struct step_task {
     int batch, head, slice;
-    int number, length; /* of the sequence, whose place in the batch is `batch` */
-    /* its token's number among the queries; differs from its keys' number if recent tokens are packed */
+    int number, length; /* of the sequence; `batch` is its place in the batch */
+    /* the token's place among the queries; differs from that of its keys if recent tokens are packed */
     int row;
-    int first, count; /* its features */
-    /* now */
+    int first, count; /* the block's features */
+    /* the present pass */
     int query;   /* first query head of this pass */
     int queries; /* of this pass */
-    int vectors; /* that are packed: the key's, then 1 or STEP_QUERIES queries', zeros behind the last */
-    int parts;   /* sums that threads leave of each column */
-    int pass;    /* over the state for this token, from 0 */
+    int vectors; /* packed vectors: the key, then 1 or STEP_QUERIES queries, zeros after the last */
+    int parts;   /* sums in shared memory of each column */
+    int pass;    /* number of the pass for this token, from 0 */
     bool last;   /* no pass of the token follows */
     long long token;
 };
@@ -2509,7 +2509,7 @@ __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_c
     return task;
 }
 
-/* ---- numbers of a state: the caller's, or fp32 between tokens ---- */
+/* ---- numbers of a state: in the caller's type, or fp32 between tokens ---- */
 
 __device__ __forceinline__ float step_get(float a)
 {
@@ -2521,9 +2521,9 @@ __device__ __forceinline__ void step_put(float &to, float a)
     to = a;
 }
 
-/* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction
- * under a predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they
- * are clear. */
+/* The state from number `first` on; NULL stays NULL. Selects the offset, not the pointer: if an instruction under a
+ * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are
+ * cleared. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
     return state + (state ? first : 0);
@@ -2531,7 +2531,7 @@ template <typename number> __device__ __forceinline__ number *step_from(number *
 
 /* ---- a token's packed rows and features ---- */
 
-/* The same in every lane. */
+/* The sum over the warp, in every lane. */
 __device__ __forceinline__ float step_warp_sum(float a)
 {
 #pragma unroll
@@ -2540,7 +2540,7 @@ __device__ __forceinline__ float step_warp_sum(float a)
     return a;
 }
 
-/* Vectors of a pass's token: the key, its value, query g of the pass. */
+/* Addresses of a pass's vectors: the key, its value, query g. */
 __device__ __forceinline__ const element *step_key(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     return (const element *)call.k + task.batch * call.k_stride[0] + task.token * call.k_stride[1]
@@ -2560,8 +2560,9 @@ __device__ __forceinline__ const element *step_query(const struct fpa_cuda_call 
            (task.query + g) * call.q_stride[2];
 }
 
-/* What a thread loads of a token: number threadIdx.x of each vector. Asked for before the state is, behind
- * which it would wait. */
+/* What a thread loads of a token: number threadIdx.x of each
+ * vector. Loaded before copies of the state are
+ * issued, since it would have to wait for these. */
 struct step_inputs {
     element key, query[STEP_QUERIES];
     element value;
@@ -2583,7 +2584,7 @@ __device__ __forceinline__ void step_load(const struct fpa_cuda_call &call, cons
         inputs.value = step_values(call, task)[i];
 }
 
-/* x[0] = rows of the key, x[1 + g] = of query g; coordinates, the row of ones, zeros. */
+/* x[0] = packed rows of the key, x[1 + g] those of query g: coordinates, the row of ones, zeros. */
 __device__ __forceinline__ void step_coordinates(struct step_task &task, const struct step_inputs &inputs)
 {
     float *x = step_packed();
@@ -2602,12 +2603,13 @@ __device__ __forceinline__ void step_coordinates(struct step_task &task, const s
         step_value()[i] = to_float(inputs.value);
 }
 
-/* The rows that follow from the coordinates of vectors x[vector][ROWS], of which the first `keys` are keys. */
+/* Computes projected and weighted rows from the coordinates of vectors x[vector][ROWS], of which the first `keys`
+ * are keys. */
 __device__ __forceinline__ void step_derive(float *x, int vectors, int keys, const struct step_task &task)
 {
 }
 
-/* All packed rows of the key and the queries of this pass, and the value; all threads see them then. */
+/* Packs all rows of the key and the queries of this pass, and the value; ends with a barrier. */
 __device__ __forceinline__ void step_pack(struct step_task &task, const struct step_inputs &inputs)
 {
     step_coordinates(task, inputs);
@@ -2617,9 +2619,9 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
 
 /* ---- features ---- */
 
-/* The packed rows that the first features of a block are products of, number threadIdx.x and, in the upper half,
- * threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait. AHEAD: 2, or 0:
- * where there are no registers for them, none. */
+/* Rows of which the first features of a block are products: of
+ * feature threadIdx.x and, in the upper halves, threadIdx.x + DECODE_THREADS. Loaded before copies of the state are
+ * issued, for which they would have to wait. AHEAD: 2; 0 if registers do not suffice. */
 template <int AHEAD> struct step_names {
     u32 rows[FACTORS];
 };
@@ -2638,7 +2640,7 @@ __device__ __forceinline__ void step_ask_names(const struct step_task &task, str
         names.rows[l] = feature_rows[l][f] | (u32)feature_rows[l][next] << 16;
 }
 
-/* Feature i of a pass, the product of the packed rows `row`: key[i], query[i][g]; weight: on the key side. */
+/* Feature i of a pass, the product of packed rows row[..]: key[i], query[i][g]; weight: of keys. */
 template <int QUERIES>
 __device__ __forceinline__ void step_feature(float *key, float *query, int i, const u32 *row, float weight)
 {
@@ -2657,7 +2659,8 @@ __device__ __forceinline__ void step_feature(float *key, float *query, int i, co
         query[i * QUERIES + g] = a[1 + g];
 }
 
-/* Call form(i, row, weight) for the thread's features first.. of the head, of which a pass has count. */
+/* Calls form(i, row, weight) for the thread's features: features first .. first + count - 1 of the head are those of
+ * a pass. */
 template <int UNROLLED, int AHEAD, typename former>
 __device__ __forceinline__ void step_each_feature(const struct step_task &task, const struct step_names<AHEAD> &names,
                                                   int first, int count, const former &form)
@@ -2684,7 +2687,7 @@ __device__ __forceinline__ void step_each_feature(const struct step_task &task, 
 
 /* ---- rows of the state ---- */
 
-/* Some numbers of a row, in a thread's registers. */
+/* COUNT consecutive numbers of a row, in registers. */
 template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) step_numbers {
     number at[COUNT];
 
@@ -2700,7 +2703,7 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
     }
 };
 
-/* How a state's numbers are held: pieces of 16 bytes in their stored type, single numbers as float. */
+/* The type of a thread's numbers: pieces of 16 bytes in the stored type, single numbers as float. */
 template <bool WIDE, typename number> struct step_type {
     typedef number type;
 };
@@ -2709,8 +2712,8 @@ template <typename number> struct step_type<false, number> {
     typedef float type;
 };
 
-/* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. HELD: all of a block's
- * rows lie in shared memory, in the ring's place. */
+/* How threads share rows: a piece of 16 bytes of each row for a thread (WIDE), or 4 numbers that are LANES apart.
+ * HELD: all of a block's rows are in shared memory, in place of the ring. */
 template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     enum {
         COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
@@ -2720,7 +2723,7 @@ template <bool WIDE, typename number, bool HELD = false> struct step_grid {
         IS_HELD = HELD,
         IS_LEANING = 0,
         EDGES = 0,
-        STAGES = STEP_STAGES /* pieces that a thread has on their way */
+        STAGES = STEP_STAGES /* pieces that a thread has in flight */
     };
 
     typedef struct step_numbers<typename step_type<WIDE, number>::type, COLUMNS> numbers; /* of a row, in registers */
@@ -2740,7 +2743,7 @@ template <bool WIDE, typename number, bool HELD = false> struct step_grid {
         return WIDE ? COLUMNS * lane + j : lane + j * LANES;
     }
 
-    /* What others tell apart (decode_leaning.cu.in). */
+    /* trivial here; see step_leaning (decode_leaning.cu.in) */
     static __device__ __forceinline__ bool takes_part()
     {
         return row() < ROWS;
@@ -2782,24 +2785,23 @@ template <typename number> __device__ constexpr bool step_has_pieces()
     return DV % (16 / sizeof(number)) == 0;
 }
 
-/* The thread's own 16 bytes of a stage of the ring. No other thread reads or writes them, so the ring needs no
- * barrier between threads. */
+/* The thread's own 16 bytes of a stage of the ring. No other thread reads or writes them, so no barrier is needed. */
 __device__ __forceinline__ float *step_place(int stage)
 {
     return step_ring() + (stage * DECODE_THREADS + threadIdx.x) * 4;
 }
 
-/* ---- pieces that lean ----
+/* ---- leaning pieces ----
  *
- * Rows of a state lie one behind the other, so that 16 bytes at a time can be read and written whatever a row's width
- * is, and wherever a block's first row begins; here rows a, b .. of 5 numbers:
+ * Rows of a state are contiguous, so 16 bytes at a time can be read and written whatever the width of a row and
+ * wherever a block's first row begins; here rows a, b, ... of 5 numbers:
  *
  *     |. . . a|a a a a|b b b b|b c c c|c c d d|d d d e|
  *
- * LANES pieces are whole rows, and a thread goes on by as many or a multiple: its columns are the same in all of its
- * pieces, the last ones of the row behind its first one's. Features of the row before a block's first one and of that
- * behind its last one are zero, and so are the numbers that a block has not asked for: only who reads and writes memory
- * looks where rows end. */
+ * LANES pieces are whole rows, and a thread's pieces are a multiple of LANES apart: so it has the same columns in all
+ * of its pieces; the last of them may belong to the next row. Features of the rows before a block's first and after its
+ * last row are set to zero, as are numbers outside of the block's rows: so only loads and stores check where the
+ * block's rows end. */
 template <typename number> struct step_leaning {
     enum {
         COLUMNS = 16 / (int)sizeof(number), /* of a thread */
@@ -2809,18 +2811,18 @@ template <typename number> struct step_leaning {
         IS_WIDE = 0,
         IS_HELD = 0,
         IS_LEANING = 1,
-        EDGES = 2, /* rows whose features are zero */
+        EDGES = 2, /* rows beside the block's, whose features are zero */
         STAGES = STEP_STAGES,
-        /* not where all of a head's rows are asked for at once anyway, number by number */
+        /* not used where all of a head's rows are in flight at once anyway, number by number */
         SERVES = DV >= COLUMNS && ROWS > 0 && FEATURES > 4 * ROWS && ROWS * STEP_QUERIES * STEP_PITCH <= STEP_ROOM
             + STEP_RING
     };
 
     typedef struct step_numbers<number, COLUMNS> numbers; /* of a piece, in registers */
 
-    int first; /* row of the thread's first number, of the first ROWS; or -1 */
+    int first; /* row of the thread's first number, within the first ROWS; or -1 */
     int start; /* its column */
-    int own;   /* numbers that are of its row */
+    int own;   /* numbers of the piece that are of that row */
 
     explicit __device__ __forceinline__ step_leaning(const number *rows)
     {
@@ -2840,8 +2842,8 @@ template <typename number> struct step_leaning {
         return first;
     }
 
-    /* Rows of a tile that end before the thread's next tile begins, of n: its piece of the row before belongs to that
-     * one. */
+    /* Rows of a tile of n that the thread visits: with first = -1 its last piece is visited in the next tile, since
+     * it ends with a row of that tile. */
     __device__ __forceinline__ int rows(int n, bool last) const
     {
         return first < 0 && !last ? n - 1 : n;
@@ -2857,26 +2859,27 @@ template <typename number> struct step_leaning {
         return is_below(j) ? j - own : start + j;
     }
 
-    /* From a row to that of the last number. */
+    /* 1 if the last number is of the next row. */
     __device__ __forceinline__ int next() const
     {
         return own < COLUMNS;
     }
 
-    /* Of the row's number and the next row's: number j's. */
+    /* a, of the number's row, or b, of the next row: whichever number j is of. */
     __device__ __forceinline__ float of(int j, float a, float b) const
     {
         return is_below(j) ? b : a;
     }
 
-    /* Where a sum of column(j) is left. */
+    /* The row of partial sums to which the sum of column(j) goes. */
     __device__ __forceinline__ int slot(int j) const
     {
         const int r = first + is_below(j);
         return r < 0 ? (int)ROWS - 1 : r;
     }
 
-    /* Whether number j of a piece of a row is a block's, of `count` rows, and whether all are. */
+    /* Whether number j of the piece of a row is one of the block's, which has `count` rows; is_whole: whether all
+     * are. */
     __device__ __forceinline__ bool has(int j, int row, int count) const
     {
         return row + is_below(j) >= 0 && row + is_below(j) < count;
@@ -2888,13 +2891,13 @@ template <typename number> struct step_leaning {
     }
 };
 
-/* A number into the ring. */
+/* Copies one number into the ring. */
 __device__ __forceinline__ void step_fetch_number(float *to, const float *from)
 {
     copy_number((u32)__cvta_generic_to_shared(to), from);
 }
 
-/* The thread's piece of a row of a block's `count`, of which some numbers are not the block's. */
+/* Copies the thread's piece of a row, where some of its numbers are not the block's; these become zero. */
 template <typename number>
 __device__ __forceinline__ void step_fetch_part(const step_leaning<number> &place, const number *piece, int row,
                                                 int count, float *to)
@@ -2908,13 +2911,13 @@ __device__ __forceinline__ void step_fetch_part(const step_leaning<number> &plac
     }
 }
 
-/* The thread's numbers of a piece of a row, back. */
+/* Stores the thread's numbers of the piece of a row. */
 template <typename number>
 __device__ __forceinline__ void step_store_piece(const step_leaning<number> &place, number *rows, int row, int count,
                                                  const typename step_leaning<number>::numbers &s)
 {
     number *to = rows + row * DV + place.start;
-    /* else the state comes from another place, that leans otherwise */
+    /* else the final state is at another address than the initial one */
     if (place.is_whole(row, count) && (size_t)to % 16 == 0) {
         *(typename step_leaning<number>::numbers *)to = s;
         return;
@@ -2933,7 +2936,7 @@ template <typename one, typename other> struct step_choice<false, one, other> {
     typedef other type;
 };
 
-/* How threads share rows that do not begin at multiples of 16 bytes, and rows that do. */
+/* The grid for rows at any address, and for rows that begin at multiples of 16 bytes. */
 template <typename number>
 using step_grid_anywhere = typename step_choice<step_leaning<number>::SERVES, step_leaning<number>,
     step_grid<false, number>>::type;
@@ -2941,7 +2944,8 @@ template <typename number>
 using step_grid_aligned = typename step_choice<step_has_pieces<number>(), step_grid<true, number>,
     step_grid_anywhere<number>>::type;
 
-/* Ask for the thread's pieces of rows f, f + ROWS ... of a block's `count`, into places from `stage` on. */
+/* Issues copies of the thread's pieces of rows f, f + ROWS, ... (STEP_GROUP of them, as far as the block's `count`
+ * rows go) into stages from `stage` on. */
 template <typename grid, typename number>
 __device__ __forceinline__ void step_fetch(const grid &place, const number *from, int f, int count, int stage)
 {
@@ -2962,7 +2966,8 @@ __device__ __forceinline__ void step_fetch(const grid &place, const number *from
     copy_commit();
 }
 
-/* Bring the block's part of the tables near, behind the first AHEAD features of the threads. */
+/* Prefetches the block's part of the tables, except for the first AHEAD features of each thread, which it has
+ * loaded. */
 template <int AHEAD> __device__ __forceinline__ void step_ask_tables(const struct step_task &task)
 {
 #pragma unroll 1
@@ -2972,7 +2977,7 @@ template <int AHEAD> __device__ __forceinline__ void step_ask_tables(const struc
             prefetch(&feature_rows[l][task.first + i]);
 }
 
-/* Ask for the first pieces. */
+/* Issues copies of the first pieces. */
 template <typename grid, typename number>
 __device__ __forceinline__ void step_ask(const struct step_task &task, const number *state)
 {
@@ -2980,7 +2985,7 @@ __device__ __forceinline__ void step_ask(const struct step_task &task, const num
         const number *rows = step_from(state, task.first * DV);
         const grid place(rows);
         if (place.takes_part())
-#pragma unroll(grid::IS_LEANING ? 1 : grid::STAGES) /* else where pieces lie stays in registers from token to token */
+#pragma unroll(grid::IS_LEANING ? 1 : grid::STAGES) /* unrolled, its addresses would stay in registers */
             for (int stage = 0; stage < grid::STAGES; stage += STEP_GROUP)
                 step_fetch(place, rows, place.row() + stage * grid::ROWS, task.count, stage);
     }
@@ -3007,8 +3012,8 @@ __device__ __forceinline__ void step_row(const grid &place, typename grid::numbe
     }
 }
 
-/* Rows at.. of the block's `all`, n of them: visit(row, numbers) of the thread's own, from 0. Wide pieces come through
- * the ring; number by number all of a round are on their way before the first is used. from NULL: zeros. */
+/* Calls visit(row, numbers) for the thread's pieces of rows at .. at + n - 1 of the block's `all`; `row` counts from
+ * 0. Pieces come through the ring. from NULL: zeros. */
 template <typename grid, typename number, typename visitor>
 __device__ __forceinline__ void step_stream(const grid &place, const number *from, int at, int n, int all,
                                             const visitor &visit)
@@ -3032,8 +3037,8 @@ __device__ __forceinline__ void step_stream(const grid &place, const number *fro
     }
 }
 
-/* Of rows that lie in shared memory or are on their way there, a barrier a piece of STEP_GROUP rounds
- * (decode_resident.cu.in). */
+/* The same for rows in shared memory; each piece of STEP_GROUP rounds has a barrier, on which its bulk copy
+ * completes (decode_resident.cu.in). */
 template <typename grid, typename number, typename visitor>
 __device__ __forceinline__ void step_held(const number *from, int at, int n, const visitor &visit)
 {
@@ -3095,7 +3100,7 @@ __device__ __forceinline__ void step_walk(const grid &place, const number *from,
         step_scatter<grid>(from, at, n, visit);
 }
 
-/* A thread's numbers of row f of a block's `count`, which begin at `rows`, back. */
+/* Stores a thread's numbers of row f of a block's `count`, which begin at `rows`. */
 template <typename grid, typename number, typename numbers>
 __device__ __forceinline__ void step_store(const grid &place, number *rows, int f, int count, const numbers &s)
 {
@@ -3111,8 +3116,8 @@ __device__ __forceinline__ void step_store(const grid &place, number *rows, int 
     }
 }
 
-/* Features of the rows before a tile's first one and behind its last one, where a thread's piece is of two rows: what
- * is not the block's adds nothing. */
+/* Zeros for features of the rows before the block's first tile and after each tile, where a thread's piece may have
+ * numbers of two rows: these add nothing. */
 template <int COUNT, typename grid> __device__ __forceinline__ void step_edges(float *features, int at, int n)
 {
     if (grid::IS_LEANING && threadIdx.x < COUNT) {
@@ -3122,7 +3127,7 @@ template <int COUNT, typename grid> __device__ __forceinline__ void step_edges(f
     }
 }
 
-/* The same rows, brought up to date: to NULL: not kept. */
+/* Visits the rows, updates them and adds them to o; to NULL: updated rows are not stored. */
 template <int QUERIES, typename grid, typename number>
 __device__ __forceinline__ void step_rows(const grid &place, const number *from, number *to, const float *key,
                                           const float *query, int at,
@@ -3137,7 +3142,7 @@ __device__ __forceinline__ void step_rows(const grid &place, const number *from,
 
 /* ---- outputs ---- */
 
-/* Where part `slice` of a query head's o lies. */
+/* Address of part `slice` of a query head's o. */
 __device__ __forceinline__ float *step_part(const struct fpa_cuda_call &call, long long batch, long long query,
                                                    long long token, long long slice)
 {
@@ -3152,7 +3157,7 @@ __device__ __forceinline__ element *step_output(const struct fpa_cuda_call &call
     return (element *)call.o + batch * call.o_stride[0] + token * call.o_stride[1] + query * call.o_stride[2];
 }
 
-/* An output row, of all that a call has. Where lengths differ some may be no sequence's. */
+/* An output row of the call. there: false if no sequence of a packed batch has the row. */
 struct output_row {
     long long token, query, batch;
     bool there;
@@ -3165,7 +3170,7 @@ __device__ __forceinline__ struct output_row output_row_of(const struct fpa_cuda
         return {token, line % call.query_heads, line / call.query_heads, true};
     if (call.packed_recent)
         return {0, line, token, sequence_of_keys(call, (u32)token).length > 0};
-    u32 first = 0, end = (u32)call.sequences; /* the last one that begins at the token or before */
+    u32 first = 0, end = (u32)call.sequences; /* finds the last sequence that begins at the token or before */
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
         if (offset_of(call, middle) <= token)
@@ -3177,8 +3182,8 @@ __device__ __forceinline__ struct output_row output_row_of(const struct fpa_cuda
     return {token - own.b, line, own.b, token >= own.b && token < own.b + own.length};
 }
 
-/* Leave the threads' sums where step_finish adds them up. Threads of a warp with the same columns add theirs first,
- * where a warp has whole rows. */
+/* Puts the threads' sums to shared memory, where step_finish adds them up. If a warp has whole rows, its threads
+ * with the same columns add theirs first. */
 template <int QUERIES, typename grid>
 __device__ __forceinline__ void step_leave(struct step_task &task, const grid &place, float (*o)[grid::COLUMNS])
 {
@@ -3201,7 +3206,7 @@ __device__ __forceinline__ void step_leave(struct step_task &task, const grid &p
         }
 }
 
-/* What the threads left of query g's column, in one order. */
+/* The sum over all threads of query g's column, in a fixed order. */
 __device__ __forceinline__ float step_sum(const struct step_task &task, int g, int column)
 {
     const int queries = task.vectors - 1;
@@ -3224,7 +3229,7 @@ __device__ __forceinline__ void join_send(float *own, int rank, float a)
                      "r"(cluster_address(step_barrier(0), rank)) : "memory");
 }
 
-/* Tell the other blocks that this one's barrier is there: barrier_fence comes before cluster_arrive. */
+/* Initialises this block's barrier of parts and tells the cluster; step_join waits for all blocks' arrival. */
 __device__ __forceinline__ void join_begin(void)
 {
     if (threadIdx.x == 0) {
@@ -3234,8 +3239,8 @@ __device__ __forceinline__ void join_begin(void)
     cluster_arrive();
 }
 
-/* o of the queries of a pass. Who has no query of his own may leave when his parts are on their way: blocks that they
- * go to wait for them. */
+/* Computes o of the queries of a pass. A block without queries of its own may end once its parts are sent: the
+ * blocks that receive them wait. */
 __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     const int blocks = (int)call.slices, own = (task.queries - task.slice + blocks - 1) / blocks;
@@ -3263,10 +3268,11 @@ __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, cons
         }
     }
     if (!task.last)
-        cluster_arrive_done(); /* the parts are read: they may come again */
+        cluster_arrive_done(); /* the parts have been read, so the next pass may send new ones */
 }
 
-/* Add the threads' sums up: this block's part of o or, when it has all features, o itself. */
+/* Adds up the threads' sums and stores the block's part of
+ * o or, if one block has all features, o itself. */
 __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     if (call.joined) {
@@ -3288,19 +3294,21 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
 
 /* ---- a token ---- */
 
-/* The query heads of one pass: from and to are the head's states. */
+/* A pass over the state for up to QUERIES query heads; from, to: the head's state before and after (NULL: not
+ * stored). */
 template <int QUERIES, typename grid, int AHEAD, typename number>
 __device__ __forceinline__ void step_pass(struct step_task &task, const struct step_names<AHEAD> &names,
                                           const number *from,
                                           number *to)
 {
     enum {
-        EDGES = grid::EDGES, /* rows beside a tile: half of them before it, half behind it */
+        EDGES = grid::EDGES, /* rows beside a tile: half of them before it, half after it */
         TILE = (STEP_ROOM / (1 + QUERIES) - EDGES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS)
     };
     float *query = decode_room() + EDGES / 2 * QUERIES, *key = query + (TILE + EDGES / 2) * QUERIES + EDGES / 2;
     float v[grid::COLUMNS] = {}, o[QUERIES][grid::COLUMNS] = {};
-    /* chosen in bytes, of one of the two only: so no head spills, and few heads lose no time */
+    /* only one of the two offsets is selected, and in bytes: otherwise heads spill registers, or short calls take
+     * longer */
     from = (const number *)((size_t)from + (from ? (size_t)((u32)(task.first * DV) * (u32)sizeof(number)) : 0));
     to = step_from(to, task.first * DV);
     const grid place(from ? from : to);
@@ -3326,12 +3334,12 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
     step_leave<QUERIES>(task, place, o);
 }
 
-/* The head's state as it comes, as it goes and between tokens; each may be NULL. */
+/* The head's initial, final and running state (between tokens); each may be NULL. */
 struct step_states {
     const state_element *in;
     state_element *out;
     float *running;
-    bool wide; /* 16 bytes at a time: they are aligned */
+    bool wide; /* aligned: 16 bytes at a time */
 };
 
 __device__ __forceinline__ struct step_states step_states_of(const struct fpa_cuda_call &call,
@@ -3343,12 +3351,12 @@ __device__ __forceinline__ struct step_states step_states_of(const struct fpa_cu
     states.out = final_state(call, task.number, task.head);
     if (call.longest > 1)
         states.running = call.running + (task.number * call.heads + task.head) * (long long)STEP_STATE;
-    /* the running state is: its rows are, in a workspace that is */
+    /* the running state is always aligned, in the workspace */
     states.wide = ((unsigned long long)states.in | (unsigned long long)states.out) % 16 == 0 || states.running;
     return states;
 }
 
-/* This block's part of a state from one place to another; from NULL: zeros. */
+/* Copies the block's part of a state; from NULL: zeros. */
 template <typename source, typename target>
 __device__ __forceinline__ void step_copy(const struct step_task &task, const source *from, target *to)
 {
@@ -3380,7 +3388,7 @@ __device__ __forceinline__ void step_pass_of(struct step_task &task, const struc
     step_pass_of<step_grid_anywhere<number>>(task, names, from, to);
 }
 
-/* Ask for what a pass reads first, before anything is waited for. */
+/* Issues copies of the rows that a pass reads first, before anything is waited for. */
 __device__ __forceinline__ void step_ahead(const struct step_task &task, const struct step_states &states)
 {
     const float *from = states.running ? (const float *)states.running : states.in;
@@ -3390,7 +3398,7 @@ __device__ __forceinline__ void step_ahead(const struct step_task &task, const s
         step_ask<step_grid_anywhere<float>>(task, from);
 }
 
-/* Query heads of a token from number `done` of the key's head on. */
+/* Begins a pass: query heads from number `done` of those that share the key head. */
 __device__ __forceinline__ void step_begin(const struct fpa_cuda_call &call, struct step_task &task, long long token,
                                            int done)
 {
@@ -3403,7 +3411,7 @@ __device__ __forceinline__ void step_begin(const struct fpa_cuda_call &call, str
     task.last = left <= STEP_QUERIES;
 }
 
-/* To the next pass; the first one has begun with the block. */
+/* Begins the next pass, by thread 0; the first one was begun by step_start. */
 __device__ __forceinline__ void step_turn(const struct fpa_cuda_call &call, struct step_task &task, long long token,
                                           int done)
 {
@@ -3415,9 +3423,9 @@ __device__ __forceinline__ void step_turn(const struct fpa_cuda_call &call, stru
     __syncthreads();
 }
 
-/* One token: all query heads of the key's head, as many at a time as there are vectors for; once when there is none,
- * for the state's sake. Every pass reads the state before the token and adds the key's part for itself; only the last
- * one keeps the sum, so that the state may be updated in place. */
+/* One token, for all query heads that share the key head, up to STEP_QUERIES in a pass; one pass for the state if there
+ * are no queries. Every pass reads the state before the token and adds the key's part itself; only the last pass stores
+ * it, so that the state may be updated in place. */
 __device__ __forceinline__ void step_token(const struct fpa_cuda_call &call, struct step_task &task,
                                            const struct step_states &states, const struct step_names<STEP_AHEAD> &names,
                                            long long token)
@@ -3440,8 +3448,8 @@ __device__ __forceinline__ void step_token(const struct fpa_cuda_call &call, str
     } while (done < group);
 }
 
-/* The block's rows into the second-level cache, where writes of the kernel before this one are seen too: while that one
- * ends, memory is at work for this one. */
+/* Prefetches the block's rows into the second-level cache, while the previous kernel ends: that cache is coherent
+ * with what the previous kernel still writes. */
 __device__ __forceinline__ void step_bring_near(const struct step_task &task, const struct step_states &states)
 {
     if constexpr (step_has_pieces<state_element>())
@@ -3451,7 +3459,7 @@ __device__ __forceinline__ void step_bring_near(const struct step_task &task, co
                              : "memory");
 }
 
-/* A block's work, its first pass, and what comes before any: the kernel that ran before is waited for here. */
+/* Determines the block's work and begins its first pass; waits for the previous kernel. */
 template <bool RECENT = false>
 __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, struct step_task &task,
                                            struct step_states &states, struct step_names<STEP_AHEAD> &names)
@@ -3474,13 +3482,13 @@ __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, str
     __syncthreads();
 }
 
-/* One dimension: blocks of one head are neighbours. Of one token the state is read and written where the caller has
- * it; of several, in fp32 in between. */
+/* Blocks of one head have consecutive indices. With one token, the caller's state is read and written directly; with
+ * several, it is in fp32 in the workspace between tokens. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
 extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 3)
 linear_d64_bf16_decode(const __grid_constant__ struct fpa_cuda_call call)
 {
-    __shared__ struct step_task task; /* one for all threads: registers are for rows */
+    __shared__ struct step_task task; /* in shared memory, since registers are needed for rows */
     __shared__ struct step_states states;
     struct step_names<STEP_AHEAD> names;
     step_start(call, task, states, names);
@@ -3499,18 +3507,16 @@ linear_d64_bf16_decode(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- one token of few heads ----
  *
- * As linear_d64_bf16_decode, where all blocks of all heads have room at a time: the blocks of a head are a cluster, and
- * each has room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with
- * a barrier each, before anything else is waited for but the vectors of the token. Several passes read the rows where
- * they lie. */
+ * As linear_d64_bf16_decode, if all blocks of all heads run at the same time: the blocks of a head are a cluster, and
+ * each has room for all its rows. Bulk copies of all rows are issued at once, in pieces of STEP_GROUP rounds with a
+ * barrier each. Several passes read the rows from shared memory. */
 
 enum {
-    TOKEN_AHEAD = 2, /* features of a thread whose names are asked for first */
+    TOKEN_AHEAD = 2, /* features of a thread whose rows (step_names) are loaded first */
     TOKEN_MOST = 231424 /* bytes of shared memory that a launch asks for, at most */
 };
 
-/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen
- * too. */
+/* Prefetches a token's vectors into the second-level cache, while the previous kernel ends. */
 __device__ __forceinline__ void token_bring_near(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     enum { LINE = 32 / (int)sizeof(element) };
@@ -3525,7 +3531,7 @@ __device__ __forceinline__ void token_bring_near(const struct fpa_cuda_call &cal
         prefetch(step_values(call, task) + i);
 }
 
-/* Barriers of the pieces of the block's rows; one thread. */
+/* Initialises the barriers of the pieces of rows; by one thread. */
 template <typename grid> __device__ __forceinline__ void token_begin(const struct step_task &task)
 {
 #pragma unroll 1
@@ -3534,7 +3540,7 @@ template <typename grid> __device__ __forceinline__ void token_begin(const struc
     fence_shared(); /* the copy engine arrives at them */
 }
 
-/* Ask for the block's rows, which begin at `rows`; one thread. */
+/* Issues copies of the block's rows, which begin at `rows`; by one thread. */
 template <typename grid, typename number>
 __device__ __forceinline__ void token_ask(const struct step_task &task, const number *rows)
 {
@@ -3548,9 +3554,9 @@ __device__ __forceinline__ void token_ask(const struct step_task &task, const nu
     }
 }
 
-/* As step_start; and what the first pass waits for is on its way. All threads find the work by themselves, so that the
- * first bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks
- * for rows. */
+/* step_start, and the loads for the first pass. Each thread determines the work by itself, so that the first copies
+ * are issued before any barrier; a thread of the last warp, which loads least of the token's vectors, issues those
+ * of rows. */
 template <typename grid>
 __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, struct step_task &task,
                                             struct step_states &states, struct step_names<TOKEN_AHEAD> &names,
@@ -3609,15 +3615,16 @@ linear_d64_bf16_decode_resident(const __grid_constant__ struct fpa_cuda_call cal
 }
 #endif
 
-/* ---- recall ----
+/* ---- decoding with recent tokens ----
  *
  * o = phi(q)'S + sum over recent tokens, the query's own the last, of k(q, k_j) v_j.
- * Blocks share a head's features as in linear_d64_bf16_decode, and read their rows once; recent tokens are theirs by
- * turns. A block's first rows of the state are on their way while it computes the scores of its tokens. */
+ * Blocks have slices of a head's features as in linear_d64_bf16_decode, and read their rows once; they take recent
+ * tokens in turn. Copies of a block's first rows of the state are in flight while it computes the scores of its
+ * tokens. */
 
 enum {
-    DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */
-    DECODE_RECENT_KEYS = DECODE_RECENT_ROOM / ROWS < 32 ? DECODE_RECENT_ROOM / ROWS : 32, /* at a time */
+    DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 keys follow */
+    DECODE_RECENT_KEYS = DECODE_RECENT_ROOM / ROWS < 32 ? DECODE_RECENT_ROOM / ROWS : 32, /* keys at a time */
     DECODE_RECENT_COLUMNS = step_grid_aligned<state_element>::COLUMNS /* of a thread, at most */
 };
 static_assert(DECODE_RECENT_KEYS > 0, "a packed key needs room");
@@ -3628,13 +3635,13 @@ __device__ __forceinline__ float *decode_recent_weights(void)
     return decode_room() + DECODE_RECENT_ROOM;
 }
 
-/* Recent tokens of a sequence, and the query's own. */
+/* Recent tokens of a sequence, including the query's own. */
 __device__ __forceinline__ int decode_recent_count(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     return call.packed_recent ? task.length : (int)call.recent + 1;
 }
 
-/* A dot product of rows that follow each other, which the lanes of a warp share. */
+/* A dot product of consecutive rows, by all lanes of a warp. */
 __device__ __forceinline__ float decode_recent_dot(const float *q, const float *k, int rows)
 {
     float sum = 0;
@@ -3643,7 +3650,7 @@ __device__ __forceinline__ float decode_recent_dot(const float *q, const float *
     return step_warp_sum(sum);
 }
 
-/* A dot product of listed rows, which the lanes of a warp share. */
+/* A dot product of listed rows, by all lanes of a warp. */
 __device__ __forceinline__ float decode_recent_dot(const float *q, const float *k, const u16 *listed, int rows)
 {
     float sum = 0;
@@ -3659,14 +3666,14 @@ __device__ __forceinline__ float decode_recent_score(const float *q, const float
     return kernel_of(d0);
 }
 
-/* Query heads of this pass that are packed: 1 or STEP_QUERIES. What depends on it is compiled for both; what is dear to
- * compile, once. */
+/* Query heads of this pass that are packed: 1 or STEP_QUERIES. Code that depends on it is instantiated for both, but
+ * code that takes long to compile only once. */
 __device__ __forceinline__ int decode_recent_queries(const struct step_task &task)
 {
     return task.vectors == 2 ? 1 : (int)STEP_QUERIES;
 }
 
-/* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
+/* Packs this block's tokens first, first + slices ..., `count` of them; then computes their weights for each query. */
 __device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &call, const struct step_task &task,
                                                     int first, int count)
 {
@@ -3690,8 +3697,8 @@ __device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &
     __syncthreads();
 }
 
-/* The same as step_from, with an offset that the compiler knows nothing of: else it may make a choice of pointers of it
- * again. */
+/* step_from with an offset that is opaque to the compiler, which otherwise may turn it back into a selection of
+ * pointers. */
 template <typename number> __device__ __forceinline__ number *decode_recent_from(number *state, int first)
 {
     int offset = state ? first : 0;
@@ -3699,7 +3706,7 @@ template <typename number> __device__ __forceinline__ number *decode_recent_from
     return state + offset;
 }
 
-/* What such tokens add to the threads' sums: rows of threads take turns. */
+/* Adds these tokens' values, weighted, to the threads' sums; groups of LANES threads take tokens in turn. */
 template <int QUERIES, typename grid>
 __device__ __forceinline__ void decode_recent_add(const struct fpa_cuda_call &call, const struct step_task &task,
                                                   const grid &place, int first, int count,
@@ -3734,7 +3741,7 @@ __device__ __forceinline__ void decode_recent_add_of(const struct fpa_cuda_call 
         decode_recent_add<STEP_QUERIES>(call, task, place, first, count, o);
 }
 
-/* What this block's tokens add to the sums of a pass. */
+/* Adds all of this block's recent tokens to the sums of a pass. */
 __device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
                                                      const state_element *rows, bool wide,
                                               float (*o)[DECODE_RECENT_COLUMNS])
@@ -3753,7 +3760,7 @@ __device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call 
     __syncthreads();
 }
 
-/* Feature i of a pass of the queries, times what is left of the state: query[i][g]. */
+/* query[i][g] = feature i of query g. */
 template <int QUERIES>
 __device__ __forceinline__ void decode_recent_feature(float *query, int i, const u32 *row)
 {
@@ -3767,7 +3774,7 @@ __device__ __forceinline__ void decode_recent_feature(float *query, int i, const
     }
 }
 
-/* The query heads of one pass; from: the head's state; sums: what recent tokens add. */
+/* A pass over the state; from: the head's state; sums: sums over recent tokens. */
 template <int QUERIES, typename grid>
 __device__ __forceinline__ void decode_recent_pass(const struct fpa_cuda_call &call, struct step_task &task,
                                             const struct step_names<STEP_AHEAD> &names, const state_element *from,
@@ -3827,7 +3834,7 @@ linear_d64_bf16_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
     struct step_names<STEP_AHEAD> names;
     step_start<true>(call, task, states, names);
     if (call.packed_recent && task.length == 0)
-        return; /* nobody's query */
+        return; /* the row belongs to no sequence */
     const int group = (int)call.group;
     for (int done = 0; done < group; done += STEP_QUERIES) {
         struct step_inputs inputs;
@@ -3850,18 +3857,19 @@ linear_d64_bf16_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
 /* ---- drafts ----
  *
  * S <- S + sum over the n accepted tokens of phi(k_j) v_j',
- * o_t = phi(q_t)'S + sum over the draft's j <= t of k(q_t, k_j) v_j,
- * G of either run of tokens. The state is read once, and written once where tokens are accepted: a thread adds the
- * keys' parts to its numbers of a row, writes them back and takes the queries' parts of them. Where there are more
- * queries than a pass serves, later ones read what the first has written. Blocks share a head's features as in
- * linear_d64_bf16_decode. */
+ * o_t = phi(q_t)'S + sum over the draft's j <= t of k(q_t, k_j) v_j.
+ *
+ * The state is read once, and written once if tokens are accepted: a thread adds the keys' parts to its numbers of a
+ * row, writes them back, and adds them times the queries' features to its sums. If there are more queries than a pass
+ * can serve, later passes read what the first one wrote. */
 
 enum {
-    DRAFT_TOKENS = 16, /* of either run, at most */
-    DRAFT_QUERIES = 8, /* of a pass */
+    DRAFT_TOKENS = 16, /* accepted tokens, or tokens of the draft, at most */
+    DRAFT_QUERIES = 8, /* queries of a pass */
     DRAFT_TILE = STEP_ROOM / (DRAFT_TOKENS + DRAFT_QUERIES), /* features, at least */
-    DRAFT_KEYS = STEP_ROOM / ROWS < DRAFT_TOKENS ? STEP_ROOM / ROWS : DRAFT_TOKENS, /* of the draft, packed at a time */
-    DRAFT_STAGES = 12, /* pieces of the state that a thread has on their way */
+    /* keys of the draft that are packed at a time */
+    DRAFT_KEYS = STEP_ROOM / ROWS < DRAFT_TOKENS ? STEP_ROOM / ROWS : DRAFT_TOKENS,
+    DRAFT_STAGES = 12, /* pieces of the state that a thread has in flight */
     DRAFT_RING = 4 * DRAFT_STAGES * DECODE_THREADS,
     DRAFT_FLOATS = STEP_FLOATS + DRAFT_RING /* of shared memory before its own */
 };
@@ -3870,8 +3878,9 @@ static_assert(DRAFT_RING + STEP_ROOM >= 4 * DRAFT_QUERIES * DECODE_THREADS, "sum
 static_assert(STEP_CLUSTER * STEP_COLUMNS >= (DRAFT_QUERIES - STEP_QUERIES) * STEP_WARPS,
               "sums of weights go on where nothing else is");
 
-/* Behind the ring: packed rows of accepted keys, in fours, then of queries; values of accepted tokens; what is left of
- * each of them at their end, and of the state at each query; the draft's weights, [key][query]. */
+/* Shared memory after the ring: packed rows of accepted keys, up to a multiple of four, then of queries; values of
+ * accepted tokens; factors of each accepted token;
+ * the draft's weights, [key][query]. */
 __device__ __forceinline__ float *draft_packed(void)
 {
     return (float *)shared_memory + DRAFT_FLOATS;
@@ -3892,14 +3901,14 @@ __device__ __forceinline__ float *draft_weights(void)
     return draft_decays() + DRAFT_TOKENS + DRAFT_QUERIES;
 }
 
-/* As other blocks' threads share rows, with a shorter ring. */
+/* step_grid with a shorter ring. */
 template <bool WIDE> struct draft_grid : step_grid<WIDE, state_element> {
     enum { STAGES = DRAFT_STAGES };
 
     using step_grid<WIDE, state_element>::step_grid;
 };
 
-/* Four floats that lie in shared memory one behind the other, from a multiple of four on. */
+/* Four consecutive floats of shared memory, aligned to 16 bytes. */
 struct draft_four {
     float at[4];
 };
@@ -3910,14 +3919,13 @@ __device__ __forceinline__ struct draft_four draft_read(const float *from)
     return {{a.x, a.y, a.z, a.w}};
 }
 
-/* Beside its task, a block's: tokens that go into the state, and in how many fours; queries are counted token by
- * token. */
+/* What a block has besides its step_task. Queries of all tokens are numbered token by token. */
 struct draft_task {
-    int accepted, padded;
-    int first, count; /* of the queries, of this pass */
+    int accepted, padded; /* tokens that enter the state; the same, up to a multiple of four */
+    int first, count; /* queries of this pass */
 };
 
-/* A sequence that leaves no state accepts nothing. */
+/* Accepted tokens of the sequence; 0 if its state is not stored. */
 __device__ __forceinline__ int draft_accepted(const struct fpa_cuda_call &call, const struct step_task &task,
                                               const struct step_states &states)
 {
@@ -3927,7 +3935,7 @@ __device__ __forceinline__ int draft_accepted(const struct fpa_cuda_call &call, 
     return n < 0 ? 0 : n < most ? n : most;
 }
 
-/* x[0] <- row of a vector of coordinates; a NULL one's are zeros. */
+/* Packed row number `row` of a vector of coordinates: a coordinate, the one, or zero; NULL: a vector of zeros. */
 __device__ __forceinline__ float draft_coordinate(const element *vector, int row, float scale)
 {
     if (!vector)
@@ -3935,7 +3943,7 @@ __device__ __forceinline__ float draft_coordinate(const element *vector, int row
     return row < D_IN ? scale * to_float(vector[row]) : row == ONES_ROW ? 1.0f : 0.0f;
 }
 
-/* Accepted tokens: their keys, values, and what is left of them. */
+/* Stores keys, values and factors of accepted tokens in shared memory. */
 __device__ __forceinline__ void draft_pack_accepted(const struct fpa_cuda_call &call, const struct step_task &task,
                                                     const struct draft_task &draft)
 {
@@ -3955,7 +3963,7 @@ __device__ __forceinline__ void draft_pack_accepted(const struct fpa_cuda_call &
         draft_decays()[threadIdx.x] = (int)threadIdx.x >= draft.accepted ? 0.0f : 1.0f;
 }
 
-/* Where query g of a pass is: its token, its head. */
+/* The token and the query head of query g of a pass. */
 __device__ __forceinline__ int draft_token(const struct fpa_cuda_call &call, const struct draft_task &draft, int g)
 {
     return (draft.first + g) / (int)call.group;
@@ -3967,7 +3975,7 @@ __device__ __forceinline__ int draft_head(const struct fpa_cuda_call &call, cons
     return task.head * (int)call.group + (draft.first + g) % (int)call.group;
 }
 
-/* The queries of a pass, behind accepted keys; then what follows from the coordinates of all of them. */
+/* Packs accepted keys, then the queries of a pass; then the rows that are computed from coordinates. */
 __device__ __forceinline__ void draft_pack(const struct fpa_cuda_call &call, const struct step_task &task,
                                            const struct draft_task &draft)
 {
@@ -3987,9 +3995,9 @@ __device__ __forceinline__ void draft_pack(const struct fpa_cuda_call &call, con
     __syncthreads();
 }
 
-/* ---- the draft's own keys, pair by pair: they are its blocks' by turns ---- */
+/* ---- the draft's own keys, pair by pair; blocks of a head take them in turn ---- */
 
-/* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
+/* Packs this block's tokens first, first + slices ..., `count` of them; then computes their weights for each query. */
 __device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, const struct step_task &task,
                                             const struct draft_task &draft, int first, int count)
 {
@@ -4014,8 +4022,9 @@ __device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, co
     __syncthreads();
 }
 
-/* What such tokens add to the threads' sums: rows of threads take turns. A value is no part of an earlier query's sum,
- * not even times zero: what is behind the last token that counts need be no number. */
+/* Adds these tokens' values, weighted, to the threads' sums; groups of LANES threads take tokens in turn. A value is
+ * skipped for earlier queries, not multiplied by zero, since values after the last accepted token need not be
+ * finite. */
 template <typename grid>
 __device__ __forceinline__ void draft_add_own(const struct fpa_cuda_call &call, const struct step_task &task,
                                               const struct draft_task &draft, int first, int count,
@@ -4023,7 +4032,7 @@ __device__ __forceinline__ void draft_add_own(const struct fpa_cuda_call &call, 
 {
     const element *values = values_of(call, task.batch, task.head);
     for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
-        /* by queries of the pass */
+        /* first query of the pass that sees the key */
         const int key = first + i * (int)call.slices, seen_from = key * (int)call.group - draft.first;
         const element *v = values + (long long)key * call.v_stride[1];
 #pragma unroll
@@ -4037,7 +4046,7 @@ __device__ __forceinline__ void draft_add_own(const struct fpa_cuda_call &call, 
     }
 }
 
-/* What this block's tokens add to the sums of a pass. */
+/* Adds all of this block's draft tokens to the sums of a pass. */
 __device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, const struct step_task &task,
                                           const struct draft_task &draft, bool wide,
                                           float (*o)[DECODE_RECENT_COLUMNS])
@@ -4058,7 +4067,7 @@ __device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, cons
 
 /* ---- the state ---- */
 
-/* Feature i of a pass: key[i][accepted] times what is left of it, query[i][g] times what is left of the state. */
+/* Feature i: key[i][j] = phi(k_j)_i times the factor of accepted token j, query[i][g] = phi(q_g)_i. */
 __device__ __forceinline__ void draft_feature(const struct draft_task &draft, float *key, float *query, int i,
                                               const u32 *row, float weight)
 {
@@ -4081,7 +4090,7 @@ __device__ __forceinline__ void draft_feature(const struct draft_task &draft, fl
     }
 }
 
-/* Add the parts of accepted keys to numbers of a row. */
+/* Adds the parts of accepted keys to a thread's numbers of a row. */
 template <typename grid>
 __device__ __forceinline__ void draft_add(typename grid::numbers &s, const float *key, int padded)
 {
@@ -4115,7 +4124,8 @@ __device__ __forceinline__ void draft_add(typename grid::numbers &s, const float
         s.put_pair(j, sum[j], sum[j + 1]);
 }
 
-/* The queries of one pass; from, to: the head's states; own: what the draft's own keys add. */
+/* A pass over the state; from, to: the head's states; own: sums over the draft's own
+ * keys. */
 template <bool WIDE>
 __device__ __forceinline__ void draft_pass(struct step_task &task, const struct draft_task &draft,
                                            const state_element *from, state_element *to,
@@ -4164,7 +4174,7 @@ __device__ __forceinline__ void draft_pass(struct step_task &task, const struct 
     __syncthreads();
 }
 
-/* Add the threads' sums up: this block's part of o or, when it has all features, o itself. */
+/* Adds up the threads' sums and stores the block's part of o or, if one block has all features, o itself. */
 __device__ __forceinline__ void draft_finish(const struct fpa_cuda_call &call, const struct step_task &task,
                                              const struct draft_task &draft)
 {
@@ -4203,7 +4213,7 @@ linear_d64_bf16_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
     }
     __syncthreads();
     step_ask_tables<0>(task);
-    /* where nothing is accepted and the state stays where it is, it is read only */
+    /* if nothing is accepted and the final state is the initial one, it is only read */
     const state_element *from = states.in;
     state_element *to = draft.accepted > 0 || states.in != states.out ? states.out : nullptr;
     if (queries == 0 && !to)
@@ -4237,14 +4247,14 @@ linear_d64_bf16_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
 }
 #endif
 
-/* ---- add up the parts of o that blocks of linear_d64_bf16_decode left ----
+/* ---- add up the parts of o from blocks of linear_d64_bf16_decode ----
  *
- * A block an output row, a thread a column; slices in order, so that bits do not depend on what ran first. */
+ * A block for each output row, a thread for each column; slices in order, so that results are reproducible. */
 
 enum { SPLIT_REDUCTION_THREADS = 64 };
 
-/* One number of the parts of o: the sum over the blocks (slices) that share a head, in their order, so that bits do not
- * depend on which ran first. */
+/* The sum of one number over the parts of o of all blocks (slices) of a head, in their order, so that the result
+ * does not depend on which block ran first. */
 __device__ __forceinline__ float sum_of_parts(const float *part, long long slices)
 {
     float sum = 0;

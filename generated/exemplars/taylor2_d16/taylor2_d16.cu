@@ -55,16 +55,16 @@ enum {
     D_IN = 16,            /* width of q and k */
     DV = 64,              /* width of v and o */
     FEATURES = 161,      /* D, rows of the state */
-    FEATURES16 = 256,    /* of the tables: whole blocks of the portable state kernel */
+    FEATURES16 = 256,    /* the same, up to whole blocks of the portable state kernel */
     COPY_ROWS = 272,     /* of a copy of the state */
     UNITS = 11,          /* of 16 features, the last one filled with zeros */
     FACTORS = 2,          /* of a feature */
     ROWS = 18,            /* packed rows a token */
     ZERO_ROW = 17,
-    ONES_ROW = 16,        /* 1 for every token, 0 behind the last key */
+    ONES_ROW = 16,        /* 1 for every token, 0 after the last key */
     COLUMN_BLOCKS = 1,   /* of v and o, each for blocks of its own */
     COLUMN_TILES = 8,    /* of 8 columns a block */
-    ALL_TILES = 9,       /* with the one whose first column is z */
+    ALL_TILES = 9,       /* including the tile whose first column is z */
     COLUMNS = COLUMN_BLOCKS * 8 * ALL_TILES, /* of a copy of the state */
     THREADS = 128,          /* of a block of pack: 4 warps */
     WARPS = 4,
@@ -84,11 +84,10 @@ enum {
  *                           place of q and k
  *   NAME_pad_rows           copies of q, k, v with rows that are multiples of 16 bytes; zeros for the values of
  *                           masked keys
- *   NAME_pack_rows          packed rows of q and k: vectors for warpgroups, if they cannot read q and k as given; tiles
- *   for
- *                           portable kernels of many blocks
+ *   NAME_pack_rows          packed rows of q and k: vectors for warpgroups, if they cannot read q and k as given;
+ *                           tiles for portable kernels of many blocks
  *   NAME_chunk_state        processes the keys: writes the state before each chunk, and the final one
- *   NAME_chunk_state_small  the same with smaller blocks, for few heads (some heads on warpgroups)
+ *   NAME_chunk_state_small  the same with smaller blocks, for calls of few heads (some heads on warpgroups)
  *   NAME_segment_scan       adds the totals of earlier segments to the copies of later ones; if copies are kept for
  *                           a second call, on warpgroups, it runs at the same time as NAME_chunk_output
  *   NAME_chunk_output       reads the state before a chunk, then the chunk's own keys; writes o. On warpgroups, if
@@ -135,222 +134,210 @@ enum {
  *
  * Parameters, in this order: one fpa_cuda_call; an fpa_cuda_backward (NAME_backward_...) or fpa_cuda_maps
  * (NAME_cluster_scan, NAME_sequence_scan, and on warpgroups NAME_fused_chunk); an array of the addresses of the
- * run-time matrices, if the head has any. NAME_chunk_state and NAME_chunk_output of warpgroups, and
- * NAME_parallel_output, have fpa_cuda_maps in place of that array. Sizes are elements unless a name says bytes. */
+ * run-time matrices, if the head has any. On warpgroups NAME_chunk_state and NAME_chunk_output, and
+ * NAME_parallel_output, have fpa_cuda_maps in place of that array.
+ * Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
 
-/* A compiler takes seconds for all kernels of a file, one after the other. So the file may be compiled as several
- * programs at the same time, each with FPA_CUDA_PART defined as one of these numbers; the resulting modules
- * together have all kernels. */
-#define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _window, _split_reduction */
+/* A compiler takes seconds for the kernels of a file, one after the other. So the file may be compiled as several
+ * programs at the same time, each with FPA_CUDA_PART defined as one of these numbers; together, the resulting modules
+ * have all kernels. */
+#define FPA_CUDA_PART_DECODE 1        /* NAME_decode, _decode_resident, _decode_window, _split_reduction */
 #define FPA_CUDA_PART_DECODE_RECENT 2 /* NAME_decode_recent */
 #define FPA_CUDA_PART_CHUNK_OUTPUT 3  /* NAME_chunk_output */
 #define FPA_CUDA_PART_FUSED 4 /* NAME_fused_chunk, _cluster_scan, _chunk_contraction, _parallel_output */
 #define FPA_CUDA_PART_CHUNK_STATE 5       /* NAME_chunk_state */
-#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, or NAME_sequence_scan */
+#define FPA_CUDA_PART_CHUNK_STATE_SMALL 6 /* NAME_chunk_state_small, NAME_sequence_scan */
 #define FPA_CUDA_PART_DECODE_DRAFT 7      /* NAME_decode_draft */
-#define FPA_CUDA_PART_ROWS 8 /* kernels before and between the others: NAME_pack_rows, _segment_scan */
+#define FPA_CUDA_PART_ROWS 8 /* all that run before or between these: NAME_pack_rows, _segment_scan ... */
 #define FPA_CUDA_PARTS 8
-/* Of gradients: */
+/* Numbers of the parts of a file of gradients: */
 #define FPA_CUDA_PART_BACKWARD_MOVED 1 /* NAME_backward_gather, _scatter, _pass_gates */
 #define FPA_CUDA_PART_BACKWARD_KEYS 3
 #define FPA_CUDA_PART_BACKWARD_QUERIES 4
-#define FPA_CUDA_PART_BACKWARD_STATE 5 /* and all others */
-#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* NAME_backward_project, _unproject and the kernels beside these */
+#define FPA_CUDA_PART_BACKWARD_STATE 5 /* NAME_backward_state, and all kernels without another part */
+#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* kernels of made rows: NAME_backward_project, _unproject ... */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
 #define FPA_CUDA_HAS(part) 1
 #endif
 
-/* How a kernel is launched: threads of a block, 0 when the head has no such kernel; bytes of dynamic shared
- * memory; blocks that a multiprocessor has registers for at a time, 0: as many as fit otherwise. In the order of
- * abi/cuda_kernels.h. */
+/* How a kernel is launched: threads of a block (0: the head has no such kernel), bytes of its dynamic shared memory,
+ * and the blocks for which a multiprocessor has registers (0: registers do not limit them). A geometry has one for each
+ * kernel, in the order of abi/cuda_kernels.h. */
 #define FPA_CUDA_KERNELS 38
 struct fpa_cuda_block {
     int threads, bytes, resident;
 };
 
-/* The work of a kernel, counted for one head, over all blocks that share it; machine/cuda_cost.h computes its time
- * from these counts. */
+/* Counts of a kernel's work, summed over all blocks that share a head; machine/cuda_cost.h computes times from them. */
 struct fpa_cuda_work {
-    int products;     /* of 16 x 8 x 16 numbers, on tensor cores */
-    int shared;       /* passes of 128 bytes of shared memory */
-    int instructions; /* of warps */
+    int products;     /* matrix products on tensor cores, in units of 16 x 8 results of 16 summands */
+    int shared;       /* accesses to shared memory, in units of 128 bytes */
+    int instructions; /* each for a warp */
     int bytes;        /* of device memory, read or written */
-    int cached;       /* bytes that are read once more, from the second-level cache */
-    int awaited; /* clocks for which a warp waits for data that it has requested, with nothing else to do */
+    int cached;       /* bytes that are read again, from the second-level cache */
+    int awaited;      /* clocks that a warp waits for requested data with nothing else to do */
 };
 struct fpa_cuda_kernel_work {
-    struct fpa_cuda_work step; /* 16 tokens, queries or keys */
-    struct fpa_cuda_work copy; /* a copy that is written; NAME_chunk_output: 16 queries that read one;
-                                  NAME_pad_rows: queries or keys, where step is of values */
-    struct fpa_cuda_work keys; /* 16 queries and 64 keys before them */
+    struct fpa_cuda_work step; /* per 16 tokens, queries or keys */
+    /* per copy of the state that is written; NAME_chunk_output: per 16 queries that read one; NAME_pad_rows: per 16
+     * queries or keys, where step is of values */
+    struct fpa_cuda_work copy;
+    struct fpa_cuda_work keys; /* per 16 queries and 64 keys that they see */
     int warpgroups;            /* 1: products are by wgmma */
-    int trips; /* dependent accesses to memory, one after the other, before a block's first step */
+    int trips;                 /* memory accesses before a block's first step that need each other's result */
 };
 
-/* Constants of a module's kernels: NAME_geometry in the module, initialised by these names. */
+/* What the host has to know of a module's kernels: the constant NAME_geometry in the module, which lists its values by
+ * the names of these fields. */
 struct fpa_cuda_geometry {
     int version;                                    /* FPA_CUDA_VERSION of the generator */
-    struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* NAME_decode_resident: bytes beside rows of a state */
-    int features;                                   /* D, rounded up to whole units of 16 */
-    int columns;        /* of the copies: dv rounded up, then one of z when normalised, rounded up */
-    int column_blocks;  /* blocks of columns that chunk_state and chunk_output are launched for */
-    int copy_bytes;     /* of an element of the copies of the state */
-    int chunk;          /* tokens between copies of the state: a multiple of query_tokens */
-    int state_elements; /* of one (batch, head) as given in and out: D*dv, then D when normalised */
-    int state_element;  /* bytes of one */
-    int weights;        /* run-time matrices; with a lift they are NAME_lift_rows's */
-    int element;        /* bytes of a number of q, k, v and o */
+    struct fpa_cuda_block kernel[FPA_CUDA_KERNELS]; /* decode_resident: without rows of the state */
+    int features;                                   /* D, rounded up to a multiple of 16 */
+    int columns;       /* of copies of the state: dv, one for z if normalised, rounded up to blocks */
+    int column_blocks; /* blocks of columns, for which chunk_state and chunk_output have thread blocks each */
+    int copy_bytes;    /* of an element of the copies of the state */
+    int chunk;         /* tokens between copies of the state: a multiple of query_tokens */
+    int state_elements; /* of the caller's state of one (batch, head): D*dv, then D of z if normalised */
+    int state_element;  /* bytes of such an element */
+    int weights;        /* run-time matrices; if the head has a lift, NAME_lift_rows alone reads them */
+    int element;        /* bytes of an element of q, k, v and o */
     int gate;           /* 1: gated */
-    int unmasked;       /* 1: every query sees all keys */
-    int window;         /* newest keys whose weights are exponentials; 0: none */
-    int decays;         /* 1: NAME_gate_scan computes call.decays, too */
-    int value_width;    /* dv when NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
-    /* then: numbers of a box of values; fewer than 64 if NAME_chunk_state has ones behind them */
-    int value_box;
-    /* columns after dv, for values whose boxes begin at the multiple of 16 bytes before a row; 0: such values are
-     * padded */
+    int unmasked;       /* 1: not causal, every query sees all keys */
+    int window;         /* newest keys of a query, which have the weights exp(scale q.k); 0: none */
+    int decays;         /* 1: NAME_gate_scan also computes call.decays */
+    int value_width;    /* dv if NAME_chunk_state and NAME_chunk_output take fpa_cuda_maps, else 0 */
+    int value_box;      /* columns of a TMA box of values: 64, or fewer if ones follow in the same slab */
+    /* columns that a slab has after dv, so that boxes of rows that begin amid 16 bytes can begin at the multiple of 16
+     * bytes before; 0: NAME_pad_rows copies such values */
     int value_room;
-    int padded_vector;    /* NAME_pad_rows: numbers of a padded row of q and k, */
-    int padded_value;     /* and of v; 0: these are not padded */
-    int lifted_vector;    /* NAME_lift_rows: numbers that a token's coordinates take; 0: no lift */
-    int lift_tokens;      /* tokens of a head that a block of it takes, of all batches */
-    int lift_steps;       /* parts into which its rows can be divided among blocks (call.lift_slices) */
-    int lift_by_heads;    /* 1: the matrices or angles that its blocks keep differ from head to head */
-    int cluster_maps;     /* 1: NAME_cluster_scan computes coordinates itself, from q and k */
-    int fused_maps;       /* 1: so does NAME_fused_chunk */
-    int sequence_state;   /* NAME_sequence_scan: numbers of the state that a cluster passes to another one */
-    int cluster_stays;    /* 1: its clusters are persistent and process several sequences; 0: one each */
+    /* kernels that run before the others */
+    int padded_vector; /* NAME_pad_rows: elements of a padded row of q and k; 0: they are not padded */
+    int padded_value;  /* NAME_pad_rows: the same of v */
+    int lifted_vector; /* NAME_lift_rows: elements of a token's coordinates in memory; 0: no lift */
+    int lift_tokens;   /* NAME_lift_rows: tokens of a head in a work item, counted through all batches */
+    int lift_steps;    /* NAME_lift_rows: the most blocks that can share a token (call.lift_slices) */
+    int lift_by_heads; /* 1: blocks of NAME_lift_rows keep matrices or angles that differ from head to head */
+    int cluster_maps;  /* 1: NAME_cluster_scan computes coordinates itself, from q and k */
+    int fused_maps;    /* 1: NAME_fused_chunk computes coordinates itself, from q and k */
+    int sequence_state;   /* NAME_sequence_scan: floats of a state that a cluster passes on to another */
+    int cluster_stays;    /* 1: clusters of NAME_cluster_scan can process several sequences each */
     int cluster_reverses; /* 1: NAME_cluster_scan can process tokens in reverse order */
-    int key_mask;         /* 1: a mask of keys is given */
-    int vector_rows;      /* numbers of a vector, packed by NAME_pack_rows, or as q and k have it */
-    /* and of a slab those that a box brings: fewer than 64 if a row of ones follows the first slab's */
-    int vector_box;
-    int given_rows;  /* coordinates in further slabs, which boxes bring from q and k; 0: none; */
-    int given_first; /* number of the first one */
-    /* portable kernels: rows of a tile of pack_tokens keys, x[row][token], in place of a vector; 0: vectors, or
-     * nothing */
-    int panel_keys;
+    int key_mask;         /* 1: the caller gives a mask of keys */
+    int vector_rows;      /* elements of a vector: a row of q or k, or packed by NAME_pack_rows */
+    int vector_box;    /* elements of a TMA box of vectors: 64, or fewer if ones follow in the first slab */
+    int given_rows;    /* coordinates that boxes bring from q and k, into slabs of their own; 0: none */
+    int given_first;   /* index in q and k of the first of these */
+    int panel_keys;    /* portable kernels: rows of a packed tile x[row][token] of keys; 0: no tiles */
     int panel_queries; /* the same of queries */
-    int pack_tokens;   /* that a block of it takes */
-    int pack_operand; /* bytes of the matrices in two parts, if an earlier launch splits them; 0: none does */
-    int pack_chunks;  /* chunks of them, each split by one block of that launch */
-    int pack_per_head;      /* 1: each head has its own matrices */
-    int chunk_state_slices; /* NAME_chunk_state: blocks a head */
+    int pack_tokens;   /* NAME_pack_rows: tokens of a work item, or of a packed tile */
+    int pack_operand;  /* bytes of the matrices in two parts, if a launch before splits them; else 0 */
+    int pack_chunks;   /* blocks of that launch for one set of matrices */
+    int pack_per_head; /* 1: each head has its own set of matrices */
+    /* the split schedule */
+    int chunk_state_slices; /* NAME_chunk_state: blocks that share a head's features */
     int small_state_slices; /* NAME_chunk_state_small: the same */
-    int query_tokens;       /* NAME_chunk_output: that a block takes */
+    int query_tokens;       /* NAME_chunk_output: queries of a work item */
     int parallel_tokens;    /* NAME_parallel_output: the same */
-    /* NAME_chunk_output: clocks that a warp waits for keys, for 16 queries and 64 keys, if they have one stage
-     * beside tiles of a copy */
-    int awaited_keys;
-    int contraction_tokens; /* NAME_chunk_contraction: that a block takes at a time; 0: there is none */
-    int contraction_keys;   /* keys that it fetches at a time */
-    int contraction_dots;   /* dot products that it stores for a token, one for each set of monomials */
-    /* 1: it can also compute sums of scores times values, which are gradients of values */
-    int contraction_values;
-    /* 1: it, NAME_chunk_state and NAME_chunk_output can process tokens in reverse order */
-    int contraction_turns;
-    /* 1: persistent blocks. Those of NAME_chunk_state take every gridDim.x-th walk, those of NAME_chunk_output the
-     * next block of queries */
-    int persistent;
-    int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block takes */
-    int fused_totals;          /* 1: NAME_fused_chunk can compute the totals of segments itself */
-    int fused_total;           /* numbers of a total in an order of its own, which NAME_segment_scan cannot
-                                  read; 0: as in a copy */
-    int fused_vector;          /* d and dv when NAME_fused_chunk of packed rows, or NAME_cluster_scan, is */
-    int fused_value;           /* there, else 0 */
-    /* numbers of q and k, 16 or 32, in rows of no more of them, that its boxes have; 0: 64 */
-    int fused_vector_box;
-    int fused_packs;    /* 1: NAME_fused_chunk takes vectors of NAME_pack_rows */
-    int fused_unpadded; /* 1: NAME_fused_chunk reads rows at any address; 2: of joined heads, too */
-    int fused_reverses; /* 1: it can process tokens in reverse order */
-    int fused_narrows;  /* 1: it can store o as f16 although its operands are bf16 (call.narrows) */
-    /* numbers of the state that it stores before each FPA_CUDA_KEPT tokens; 0: it stores none */
-    int fused_kept;
-    int decode_features;       /* NAME_decode: that a block takes at least */
-    int decode_cluster;        /* blocks of a head, at most, that can be one cluster */
-    int decode_resident_least; /* NAME_decode_resident: shared memory with rows of a state, at least, */
-    int decode_resident_row;   /* bytes of a row, */
-    int decode_resident_most;  /* and what a launch may ask for */
-    int backward_tokens; /* NAME_backward_queries, _keys: that a block takes; 0: the file has no gradients */
-    int backward_both;   /* 1: NAME_backward_keys takes queries, too: see both_sides */
-    /* not 0: their blocks process a whole chunk, with a state of so many slabs of 64 features; 0: they process
-     * backward_tokens */
-    int backward_walks;
-    int backward_outputs; /* 1: NAME_backward_queries computes what NAME_backward_outputs does otherwise */
-    /* bytes of a state between parts of chunks, each of `chunk` tokens, that gradients of gates need */
-    int backward_boundary;
-    int backward_columns;       /* blocks of columns that NAME_backward_keys is launched for */
-    int backward_entries;       /* numbers of the run-time matrices of one head */
-    int backward_padded_vector; /* NAME_backward_pads: numbers of a padded row of q and k, */
-    int backward_padded_value;  /* and of v and d_o; 0: these are not padded */
-    int backward_shared;        /* numbers of all run-time matrices that heads share, */
-    int backward_per_head;      /* and of those that each has */
-    int pass_width;             /* NAME_backward_gather: numbers of a row; 0: no gradient is a forward pass */
-    int pass_values;            /* where d_o and values begin in a row, */
-    int pass_kept;       /* numbers after a row: the other factors that gradients of product rows need */
-    int pass_input;      /* numbers of a row that the pass reads as q or k */
-    int pass_d, pass_dv; /* d of the head; columns of the pass of values, */
-    int pass_columns;    /* of which so many are the head's values */
-    /* parts of the values, each a pass of rows of pass_part columns; 1: one pass has all columns */
-    int pass_parts, pass_part;
-    int pass_line;
-    int pass_weighted; /* 1: keys are multiplied by weights when they are gathered, */
-    int pass_weighs;   /* or 1: the outputs of passes of rows are (call.column_weights) */
-    int pass_widened;  /* 1: f16 operands are gathered as bf16, and results are scattered as f16 */
-    int pass_formed; /* 1: q and k of passes are product rows: always gathered, and their gradients scattered */
-    /* not 0: q and k of passes are so many features (NAME_backward_form, NAME_backward_join) */
-    int pass_features;
-    /* 1: operands of passes are read as given, with two numbers beside each token (call.numbers) */
-    int pass_numbers;
-    int pass_beside;   /* 1: and in f16: NAME_backward_outputs computes q.d_q, too */
+    int awaited_keys; /* NAME_chunk_output: work.awaited of keys, per 16 queries and 64 keys, if they have one stage */
+    int contraction_tokens; /* NAME_chunk_contraction: queries of a work item; 0: there is no such kernel */
+    int contraction_keys;   /* NAME_chunk_contraction: keys of a stage */
+    int contraction_dots; /* NAME_chunk_contraction: numbers of call.dots per token: one per set of monomials */
+    int contraction_values; /* 1: NAME_chunk_contraction can also compute sums of scores times values (call.sums) */
+    int contraction_turns; /* 1: NAME_chunk_contraction, _chunk_state and _chunk_output can reverse the tokens */
+    int persistent; /* 1: block i of chunk_state has walks i, i + gridDim.x ...; chunk_output has call.progress */
+    int segment_scan_elements; /* NAME_segment_scan: elements of a copy that a block processes */
+    /* NAME_fused_chunk, called `it` here */
+    int fused_totals; /* 1: it can compute totals of segments */
+    int fused_total;  /* floats of a total if their order is its own; 0: NAME_segment_scan can read them */
+    int fused_vector; /* d, if the module has it for packed rows, or NAME_cluster_scan; else 0 */
+    int fused_value;  /* dv, likewise */
+    int fused_vector_box; /* elements of its boxes of q and k: 16 or 32, in rows of as many; 0: 64 */
+    int fused_packs;      /* 1: it reads vectors of NAME_pack_rows */
+    int fused_unpadded;   /* 1: it reads rows at any address; 2: also through one map of all heads' rows */
+    int fused_reverses;   /* 1: it can process tokens in reverse order */
+    int fused_narrows;    /* 1: it can store o as f16 although its operands are bf16 (call.narrows) */
+    int fused_kept;       /* elements of a state that it stores per FPA_CUDA_KEPT tokens; 0: none */
+    /* decoding */
+    int decode_features;       /* NAME_decode: a block has a multiple of so many features */
+    int decode_cluster;        /* the most blocks of a head that can be launched as a cluster */
+    int decode_resident_least; /* NAME_decode_resident: bytes of shared memory of a block, at least */
+    int decode_resident_row;   /* NAME_decode_resident: bytes of a row of the state */
+    int decode_resident_most;  /* NAME_decode_resident: bytes of shared memory of a block, at most */
+    /* gradients; _x stands for NAME_backward_x */
+    int backward_tokens; /* _queries, _keys: tokens of a work item; 0: the file has no gradients */
+    int backward_both;   /* 1: _keys can also compute what _queries does (fpa_cuda_backward.both_sides) */
+    int backward_walks; /* _queries, _keys: slabs of 64 features of a state, if blocks have whole chunks; else 0 */
+    int backward_outputs;  /* 1: _queries also computes what _outputs does otherwise */
+    int backward_boundary; /* gates: bytes of a state between two parts of a chunk, of `chunk` tokens each */
+    int backward_columns;  /* _keys: blocks of columns, with thread blocks of their own */
+    int backward_entries;  /* elements of all run-time matrices of one head */
+    int backward_padded_vector; /* _pads: elements of a padded row of q and k; 0: they are not padded */
+    int backward_padded_value;  /* _pads: the same of v and d_o */
+    int backward_shared;        /* elements of the run-time matrices that all heads share */
+    int backward_per_head;      /* elements of the run-time matrices that each head has of its own */
+    /* gradients that are forward passes: _gather, _scatter and others (gen/plan/passes.h) */
+    int pass_width;            /* elements of a gathered row; 0: no gradient is a forward pass */
+    int pass_values;           /* index of d_o / n, or v, in a row */
+    int pass_kept;             /* elements after a row: what gradients of product rows are multiplied by */
+    int pass_input;            /* index of the first element of a row that passes of rows read as q or k */
+    int pass_d, pass_dv;       /* elements of q or k in a row; columns of the pass of values */
+    int pass_columns;          /* of the latter, columns of the head's own values */
+    int pass_parts, pass_part; /* parts of the values, each a pass of rows, and columns of a part */
+    int pass_line;             /* 1: the kernel is a multiple of q.k */
+    int pass_weighted;         /* 1: gathered keys are multiplied by the coordinates' weights, */
+    int pass_weighs;           /* or 1: outputs of passes of rows are (call.column_weights) */
+    int pass_widened;          /* 1: passes of an f16 head are bf16; _gather and _scatter convert */
+    int pass_formed; /* 1: q and k of passes are product rows: _gather forms them, _scatter joins their gradients */
+    int pass_features; /* features in place of q and k: _form forms them, _join joins their gradients; 0: none */
+    int pass_numbers;  /* 1: passes read q, k, v, d_o as given, and call.numbers beside each token */
+    int pass_beside;   /* 1: these are f16, and _outputs also computes q.d_q */
     int pass_parallel; /* 1: gradients are passes in the parallel form alone */
-    /* NAME_backward_project: numbers of a vector of rows; 0: every kernel computes rows itself */
-    int made_width;
-    int made_tokens;   /* that a block of it, or of NAME_backward_unproject, takes */
-    int made_operand;  /* bytes of the matrix that NAME_backward_split writes, and of its transpose; */
-    int made_per_head; /* 1: of each head */
-    int made_sides;    /* NAME_backward_products: blocks that share a strip of tokens */
-    int made_kept; /* bytes that NAME_backward_unproject stores for it, for each token (heads with a lift), */
-    int made_sums; /* and for each made_tokens tokens, after those */
-    struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* NAME_fused_chunk: with queries */
-    struct fpa_cuda_kernel_work totals;                 /* NAME_fused_chunk, for totals of segments */
+    /* made rows: _project, _unproject and others (gen/plan/row_head.h) */
+    int made_width;    /* elements of a token's made rows; 0: every kernel computes the rows that it reads */
+    int made_tokens;   /* _project, _unproject: tokens of a block */
+    int made_operand;  /* _split: bytes of the matrix of all rows, and likewise of its transpose */
+    int made_per_head; /* 1: each head has a matrix of its own */
+    int made_sides;    /* _products: blocks that share a strip of tokens */
+    int made_kept;     /* heads with a lift: bytes per token that _unproject stores for _products, */
+    int made_sums;     /* then bytes for each made_tokens tokens */
+    struct fpa_cuda_kernel_work work[FPA_CUDA_KERNELS]; /* of NAME_fused_chunk: with outputs */
+    struct fpa_cuda_kernel_work totals;                 /* of NAME_fused_chunk for totals of segments */
 };
 
-#define FPA_CUDA_VERSION 56
+#define FPA_CUDA_VERSION 57
 
-/* Tokens that a block of NAME_cluster_scan processes at a time. */
+/* NAME_cluster_scan: tokens of a span, which a block processes in its turn. */
 #define FPA_CUDA_SPAN 128
 
-/* Tokens that a block of NAME_backward_gather or _scatter takes; outputs that one of NAME_backward_outputs does. */
+/* NAME_backward_gather, NAME_backward_scatter: tokens of a block. */
 #define FPA_CUDA_PASS_TOKENS 64
 
-/* In passes of gradients: NAME_fused_chunk stores the state before each so many tokens, and running sums of
- * gradients of gates start anew. */
+/* Passes of gradients: tokens between the states that NAME_fused_chunk stores. Running sums of gradients of gates begin
+ * anew there, since long ones cancel. */
 #define FPA_CUDA_KEPT 256
-/* NAME_backward_products: rows and columns of a matrix that a block adds up; tokens of a block, and how many of
- * these at a time; bytes of a token's part in shared memory. */
+/* NAME_backward_products: a block sums up SIDE x SIDE elements of a matrix's gradient, over STRIP tokens, PANEL at a
+ * time; in shared memory a token has PITCH bytes of each operand. */
 #define FPA_CUDA_MADE_SIDE 64
 #define FPA_CUDA_MADE_STRIP 1024
 #define FPA_CUDA_MADE_PANEL 64
 #define FPA_CUDA_MADE_PITCH 144
-/* Bytes of the ring through which a matrix comes to a block of NAME_backward_project or _unproject, in steps of 16
- * numbers and 16 to 64 others. */
+/* NAME_backward_project, NAME_backward_unproject: bytes of the ring through which a block reads the matrix. */
 #define FPA_CUDA_MADE_RING 16384
-/* Bytes from one token to the next of results that a warp stores, 16 tokens at a time. */
+/* The same kernels: bytes between two tokens in the shared memory where a warp collects the results of 16 tokens. */
 #define FPA_CUDA_MADE_LEAVE 144
+/* NAME_backward_outputs: outputs of a block. */
 #define FPA_CUDA_BACKWARD_OUTPUTS 16
-/* Numbers of a state that a thread of NAME_backward_segments follows through all copies of a walk. */
+/* NAME_backward_segments: elements of a state that a thread processes, through all copies of a walk. */
 #define FPA_CUDA_BACKWARD_SEGMENTS 4
-/* Tokens of a block of NAME_backward_pads. */
+/* NAME_backward_pads: tokens of a block. */
 #define FPA_CUDA_BACKWARD_PADDED 64
 
-/* Bytes for 64 keys in fpa_cuda_call.decays: for each key the factor, in 16 bits, by which it fades until its
- * chunk's end; then the chunk's own factor for the sums before it (fp32); then 12 unused bytes, so that bulk
- * copies are possible. */
+/* Bytes for 64 keys in fpa_cuda_call.decays: for each key the factor, in 16 bits, by which it decays until the end of
+ * its chunk; then the factor of the sums before the chunk (fp32); then 12 unused bytes, for bulk copies. */
 #define FPA_CUDA_DECAYS 144
 
 struct fpa_cuda_call {
@@ -360,7 +347,7 @@ struct fpa_cuda_call {
     long long q_stride[3], k_stride[3], v_stride[3], o_stride[3]; /* batch, token, head */
     const float *log_gate;
     long long gate_stride[3];
-    const float *positions;        /* of keys, and of queries: those of the last `length` keys */
+    const float *positions;        /* of keys; the last `length` of them are also those of queries */
     long long position_stride[3];  /* batch, token, number */
     const unsigned char *key_mask; /* 0: the key is masked */
     long long key_mask_stride[2];  /* batch, token */
@@ -368,129 +355,129 @@ struct fpa_cuda_call {
     long long state_in_stride[2]; /* batch, head */
     void *state_out;
     long long state_out_stride[2];
-    float *den; /* of outputs: the sums of scores, from which normalisers are computed; NULL: not wanted */
+    float *den; /* result: outputs' sums of scores, from which normalisers are computed; NULL: not wanted */
     long long den_stride[3];
-    /* parts of the workspace */
-    float *gates; /* [B][H][gate_row][2]: sum from the chunk's first token on, times log2(e), high and low
-                       part; behind the last row there is room for query_tokens more */
-    /* [B][H][chunks][features][columns]: the state before each chunk, or tile by tile; without a mask only that
-     * before the last one */
+
+    /* ---- parts of the workspace ---- */
+    /* [B][H][gate_row][2]: sum of log-gates from the chunk's first token on, times log2(e), as high and low part; then
+     * room for query_tokens more, since blocks read whole panels */
+    float *gates;
+    /* [B][H][chunks][features][columns], or in tiles: copies of the state before each chunk; if not causal, only of the
+     * state before the last one */
     void *states;
-    float *totals;  /* [B][H][segments][features][columns]: what a segment alone adds up to;
-                       NAME_sequence_scan: [clusters] states that they leave to the next one */
-    float *partial; /* [B][query_heads][length][slices][]: parts of o: dv, then the sum of weights, each
-                       rounded up to 4 */
+    /* [B][H][segments][features][columns]: the state of a segment's tokens alone, its total; NAME_sequence_scan:
+     * [clusters] states that clusters pass on to the next one */
+    float *totals;
+    /* [B][query_heads][length][slices][]: parts of o: dv sums and the sum of scores, each rounded up to 4 */
+    float *partial;
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each; NULL: NAME_chunk_state processes no keys in this call */
     void *decays;
-    /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros behind the width;
-       NULL: not wanted. Keys and values with their recent tokens */
+    /* NAME_pad_rows, NAME_lift_rows: [B][length][heads][width in whole pieces of 16 bytes], zeros after the width;
+     * NULL: not wanted. Those of keys and values include recent tokens */
     void *padded_queries, *padded_keys, *padded_values;
     long long gate_row; /* length in whole blocks of 64 */
-    /* NAME_pack_rows: [B][heads][length][vector_rows] of keys, of queries; of portable kernels
-     * [B][heads][tiles][panel_keys][pack_tokens], and panel_queries likewise */
+    /* NAME_pack_rows: of keys, of queries: vectors [B][heads][length][vector_rows]; of portable kernels tiles
+     * [B][heads][tiles][panel_keys or panel_queries][pack_tokens] */
     void *vectors[2];
     long long splits_matrices; /* NAME_pack_rows: 1: this launch only splits the matrices of q and k */
-    /* NAME_pack_rows: in two parts, as shared memory has them; geometry.pack_operand bytes, of each head if they
-     * have their own */
+    /* NAME_pack_rows: the matrices in two parts, in shared memory's order: geometry.pack_operand bytes, or as many per
+     * head */
     void *pack_matrices;
-    /* zeros at first: items that blocks of NAME_chunk_output have taken; then, for [B][H][chunks][column
-     * blocks], blocks of NAME_chunk_state that have written their part of a copy. NAME_sequence_scan: for
-     * [clusters][4] warps whether they have left their part of a state. NULL: NAME_chunk_output has
-     * a block for each item */
+    /* Counters, at first 0. NAME_chunk_output: work items that blocks have taken; then, for [B][H][chunks][column
+     * blocks], blocks of NAME_chunk_state that have written their part of the copy. NAME_sequence_scan: for
+     * [clusters][4] warps, 1 if the warp has stored its part of the state. NULL: each block of NAME_chunk_output has
+     * one item */
     unsigned *progress;
-    /* sizes chosen for this call */
-    /* tokens; the parallel form: at least length; the chunked form without a mask: of a segment */
+
+    /* ---- sizes chosen for this call ---- */
+    /* tokens of a chunk; in the parallel form at least length; in the chunked form, if not causal, of a segment */
     long long chunk;
-    /* that length divides into; the chunked form without a mask: and one without tokens behind them, before which
-     * the state has all keys */
+    /* of a sequence; in the chunked form, if not causal, with one more without tokens, before which the state has all
+     * keys */
     long long chunks;
-    /* a last chunk of at most so many tokens is part of the one before; counted in `chunks` */
+    /* a last chunk of at most so many tokens is merged with the one before; `chunks` counts both as one */
     long long tail;
     long long segments;
-    long long segment_chunks; /* chunks that one block walks */
-    /* chunks of a first segment; with NAME_fused_chunk of specialised warpgroups there may be more than in others */
-    long long first_chunks;
-    long long totals_only; /* NAME_fused_chunk: 1: computes the totals of segments and no outputs */
-    /* NAME_fused_chunk: 1: the launch for totals also computes the outputs of first segments, which the next
-     * launch leaves out */
+    long long segment_chunks; /* of a segment, which one block processes */
+    long long first_chunks;   /* of a sequence's first segment, which may differ on warpgroups */
+    long long totals_only;    /* NAME_fused_chunk: 1: this launch computes totals of segments, no outputs */
+    /* NAME_fused_chunk: 1: the launch for totals also computes outputs of first segments, which the next one skips */
     long long ahead;
-    /* first token that NAME_chunk_state leaves out; of different lengths: 0: the last chunk's */
+    /* NAME_chunk_state: first token that it leaves out; with cu_seqlens 0: those of the last chunk, else none */
     long long walk_end;
-    /* query heads that NAME_chunk_output processes alternately, token block by token block */
+    /* NAME_chunk_output: query heads whose blocks alternate: the first block of each, then the second of each ... */
     long long beside;
-    /* NAME_chunk_output runs at the same time as NAME_chunk_state (so many of its blocks write one copy) or, if
-     * copies are kept, as NAME_segment_scan, and waits for them; 0: it runs afterwards */
+    /* not 0: NAME_chunk_output runs at the same time as NAME_chunk_state or, if copies are kept, NAME_segment_scan: it
+     * waits for a copy until so many of their blocks have counted in `progress`. 0: it runs afterwards */
     long long awaited;
-    long long lift_slices; /* blocks of NAME_lift_rows that share some tokens' rows */
-    long long slices; /* blocks of NAME_decode, _token or _decode_recent that share one head's features */
-    long long share;  /* features that such a block has, at most */
-    long long group;  /* query heads that share a key's head */
+    long long lift_slices; /* NAME_lift_rows: blocks that share some tokens' coordinates */
+    long long slices; /* NAME_decode, _decode_resident, _decode_recent: blocks that share a head's features */
+    long long share;  /* features of such a block, at most */
+    long long group;  /* query heads of each key head */
     /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; heads with a window: of k and v before
-     * q's first. With cu_seqlens, which then count keys: how many more keys than queries there are; a sequence has
-     * one query */
+     * q's first. With cu_seqlens, which then count keys, of sequences of one query each: keys less queries in all */
     long long recent;
-    /* heads with a window, or with given_rows: q and k as given, even if padded copies replace them elsewhere */
+    /* heads with a window, or with geometry.given_rows: q and k as given, even if copies replace q and k above */
     const void *given_q, *given_k;
     long long given_q_stride[3], given_k_stride[3];
-    /* NAME_cluster_scan, NAME_fused_chunk: 1: from the last token on, which sees itself only; kernels of chunks
-     * (contraction_turns): so many tokens, likewise, in tiles of 64, of which length has whole ones */
+    /* not 0: tokens are processed from the last one on, so that a query sees itself and later keys. NAME_cluster_scan,
+     * NAME_fused_chunk: 1. Kernels of chunks (geometry.contraction_turns): the number of tokens, in tiles of 64, while
+     * length is in whole tiles */
     long long reversed;
-    /* NAME_segment_scan: 1: segments were processed without the initial state: it is added to all copies now, also to
-     * those of the first segment, and no final state is stored. `states` NULL: only the final state is written, no
-     * copies */
+    /* NAME_segment_scan: 1: segments were processed without the initial state: it is added to all copies now, those of
+     * the first segment included, and no final state is stored. `states` NULL: only the final state is stored */
     long long kept;
-    /* In passes of gradients. NAME_chunk_output of gated heads on warpgroups and NAME_fused_chunk (which then stores
-     * `states`): rows by which o is multiplied, before rounding, for `dots`; NULL: not wanted.
-     * NAME_chunk_contraction: gradients of o; it stores d_q as o, and `dots` are o times these, if wanted */
+    /* Passes of gradients. NAME_chunk_output of gated heads on warpgroups, and NAME_fused_chunk (which then also stores
+     * `states`): dots = o . dot_rows of each token, before o is rounded; NULL: not wanted. NAME_chunk_contraction:
+     * dot_rows are the gradients of o; it stores d_q as o; `dots`, if wanted, are the outputs times these gradients */
     const void *dot_rows;
     long long dot_stride[3];
     float *dots; /* [column blocks][B][query_heads][length] */
     /* NAME_chunk_contraction of pairs: sums of scores times values, which are gradients of values if queries are keys;
-     * NULL: not wanted. How many of their first columns are stored */
+     * the first sum_columns columns are stored. NULL: not wanted */
     void *sums;
     long long sum_stride[3], sum_columns;
-    /* In passes of gradients, NAME_fused_chunk: factors of o's columns, applied before `dots`; NAME_state_product: of
-     * the products of states; NULL: 1 */
+    /* Passes of gradients: factors of the columns of o, before `dots` (NAME_fused_chunk), or of products of states
+     * (NAME_state_product); NULL: 1 */
     const float *column_weights; /* [dv] */
-    /* In passes of gradients, NAME_fused_chunk: [B][query_heads][length][2], a factor of scores and a number that is
-     * added to them, for each query (numbers_of 0; 3: the factor alone) or key (1; 2: the factor alone) */
+    /* Passes of gradients, NAME_fused_chunk: [B][query_heads][length][2]: a factor of scores and a number added to
+     * them, for each query (numbers_of 0; 3: the factor alone) or key (1; 2: the factor alone) */
     const float *numbers;
     long long numbers_of;
-    long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is of f16 */
-    /* NAME_fused_chunk of passes of parts of values, NAME_state_product: 1: to what o, or products, are */
+    long long narrows; /* NAME_fused_chunk of passes of bf16: 1: o is f16 */
+    /* NAME_fused_chunk of passes of parts of values, NAME_state_product: 1: results are added to o, or products */
     long long adds;
-    /* NAME_state_product: states before the same chunks of a pass in reverse order, and their products with `states` */
+    /* NAME_state_product: states of a reversed pass at the same places, and products of `states` with these */
     const void *reversed_states;
-    double *products; /* [B][H][chunks]: at each chunk's beginning, but the first's */
-    /* 1: the blocks of a head are a cluster, which adds its parts of o itself; the grid is [heads][slices] */
+    double *products; /* [B][H][chunks]: at the beginning of each chunk but the first */
+    /* NAME_decode: 1: a head's blocks are a cluster, which adds its parts of o itself; the grid is [heads][slices] */
     long long joined;
-    /* Sequences of different lengths, or NULL: as in fpa_launch, where all tokens are one batch. Here batch is 1
-     * and length is that batch's; strides of the batch's axis are a token's, so that a sequence's place there
-     * is its first token. Chunks and segments are of a head: begin / (their tokens) + number is where a sequence
-     * has its first. */
+    /* NULL, or sequences of different lengths, whose tokens are one axis, as in fpa_launch. Here batch is 1, length is
+     * the number of all tokens, and strides of the batch's axis are those of tokens, so that a sequence begins at index
+     * cu_seqlens[b]. Its first chunk has index cu_seqlens[b] / chunk + b among those of a head; segments likewise */
     const void *cu_seqlens;
     long long cu_seqlens_bytes;
     long long sequences;
-    long long longest;        /* tokens of a sequence, at most; NAME_decode: of equal ones, too */
-    long long segment_tokens; /* of a segment; where all sequences have one: more than there are */
-    long long whole;          /* a sequence of at most so many tokens is one chunk, whatever it has */
-    /* chunks without tokens after a sequence's last one: 1 in the chunked form without a mask */
-    long long empty_chunks;
-    const int *state_in_index, *state_out_index; /* NULL: number b */
+    long long longest;        /* tokens of a sequence, at most; NAME_decode: also without cu_seqlens */
+    long long segment_tokens; /* of a segment; more than any sequence has, if each is one segment */
+    long long whole; /* a sequence of at most so many tokens is one chunk, longer than `chunk` or not */
+    long long empty_chunks; /* without tokens, at a sequence's end: 1 in the chunked form, if not causal */
+    const int *state_in_index,
+        *state_out_index; /* [sequences]: slots of states; NULL: sequence b has slot b */
     long long state_in_slots, state_out_slots;
-    /* NAME_decode_draft: tokens of the previous draft, at most `accepted` of each sequence, of which the first
+    /* NAME_decode_draft: tokens of the previous draft, at most `accepted` per sequence, of which the first
      * accepted_counts[b] enter the state */
     const void *accepted_k, *accepted_v;
     const float *accepted_log_gate;
     long long accepted_k_stride[3], accepted_v_stride[3], accepted_gate_stride[3]; /* batch, token, head */
     const int *accepted_counts;                                                    /* NULL: none */
     long long accepted;
-    /* NAME_decode_recent: not 0: cu_seqlens count keys, at most so many a sequence; its query is its last token */
+    /* NAME_decode_recent: not 0: cu_seqlens count keys, at most so many per sequence; the last one is its query's */
     long long packed_recent;
 };
 
-/* Parameters of gradients beside the call, whose o is read. Sequences are numbers in [B][H]. */
+/* Parameters of kernels of gradients, beside the call, whose o is an input here. A sequence is an index in [B][H]. */
 struct fpa_cuda_backward {
     const void *d_o, *d_state_out;
     void *d_q, *d_k, *d_v, *d_state_in; /* NULL: not wanted */
@@ -498,66 +485,66 @@ struct fpa_cuda_backward {
     float *d_log_gate;
     long long d_o_stride[3], d_q_stride[3], d_k_stride[3], d_v_stride[3], den_stride[3], d_log_gate_stride[3];
     long long d_state_out_stride[2], d_state_in_stride[2];
-    /* parts of the workspace */
+
+    /* ---- parts of the workspace ---- */
     float *outputs;     /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
     double *query_sums; /* [B][query_heads][length]: contributions of queries to d_log_gate (q.d_q ...) */
     double *key_sums;   /* [B][H][length]: contributions of keys */
-    /* [sequences][chunks + 1][features][columns]: states between chunks, of the tokens before, and of those behind */
+    /* [sequences][chunks + 1][features][columns]: states at the ends of chunks, reversed states at their beginnings */
     void *states, *reversed;
     float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
-    float *sequence_sums; /* [B][H][backward_entries] */
-    /* the launch's share of the sequences */
-    long long first_sequence, sequences;
-    long long walks_back; /* NAME_backward_state: 1: the reversed state, of queries and d_o */
-    float *totals;        /* [sequences][segments - 1][features][columns]: what a segment alone adds up to */
-    long long segments;   /* NAME_backward_state: segments of a sequence, processed by different blocks, */
-    long long segment_chunks; /* and chunks of one */
-    long long last;           /* NAME_backward_state: 1: the state after the last chunk is wanted, too */
+    float *sequence_sums; /* [B][H][backward_entries]: the sums of these parts */
+
+    /* ---- sizes of this launch ---- */
+    long long first_sequence, sequences; /* that it processes */
+    long long walks_back;                /* NAME_backward_state: 1: the reversed state, of queries and d_o */
+    float *totals;      /* [sequences][segments - 1][features][columns]: states of a segment's tokens alone */
+    long long segments; /* NAME_backward_state: of a sequence, processed by different blocks */
+    long long segment_chunks; /* of a segment */
+    long long last;           /* NAME_backward_state: 1: it also stores the state after the last chunk */
     long long part_count;     /* NAME_backward_parts: parts of a sequence, of queries or of keys */
     long long adds;           /* NAME_backward_parts: 1: adds to the sums that are there */
-    /* NAME_backward_keys: blocks of queries and of keys alternate in runs of so many for each query head; 0: there
-     * are no blocks of queries */
+    /* NAME_backward_keys: not 0: for each query head it has also blocks of queries, in runs of so many, which alternate
+     * with runs of blocks of keys */
     long long both_sides;
-    /* of forward passes that are gradients; sequences are [B][query_heads] then: rows
-     * [sequences][pass_length][pass_width], q and d_o / n, k and v */
-    void *pass_queries, *pass_keys;
-    float *pass_gates; /* [sequences][pass_length]: log-gates of such rows */
-    /* NAME_backward_scatter: [sequences][pass_length][d, or dv and what was added, in whole pieces of 8] */
+
+    /* ---- gradients that are forward passes; a sequence is an index in [B][query_heads] ---- */
+    void *pass_queries, *pass_keys; /* [sequences][pass_length][pass_width]: q and d_o / n; k and v */
+    float *pass_gates;              /* [sequences][pass_length]: log-gates of these rows */
+    /* NAME_backward_scatter: [sequences][pass_length][d, or dv and added columns, in whole pieces of 8] */
     const void *pass_result;
-    /* rows of a sequence, with the rows of zeros that precede its last token in reverse order */
-    long long pass_length;
+    long long pass_length; /* rows of a sequence; in reverse order with rows of zeros before its last token */
     long long pass_reversed; /* 1: from the last token on */
-    long long pass_vectors;  /* 1: of q and k alone */
-    float *pass_weights; /* NAME_backward_gather: computes only these, the coordinates' weights; else NULL */
+    long long pass_vectors;  /* 1: rows have q or k alone */
+    float *pass_weights; /* NAME_backward_gather: not NULL: it only stores the coordinates' weights here */
     long long scatters_values;  /* NAME_backward_scatter: 1: to d_v, 0: to d_k, */
     long long scatters_queries; /* or 1: to d_q */
-    /* NAME_backward_pass_gates: contributions of queries (in forward order) and of keys (in reverse order):
-     * [pass_read_blocks][sequences][length], [pass_blocks][sequences][pass_length]; and NAME_state_product's
-     * products. If pass_beside, NAME_backward_outputs computes those of queries */
+    /* NAME_backward_pass_gates: contributions of queries, [pass_read_blocks][sequences][length], and of keys, in
+     * reverse order, [pass_blocks][sequences][pass_length]; products of NAME_state_product. With geometry.pass_beside,
+     * NAME_backward_outputs computes those of queries */
     float *pass_reads;
     const float *pass_gives;
     const double *pass_products;
     long long pass_read_blocks, pass_blocks, pass_chunk, pass_chunks;
-    /* rows by matrices, or coordinates, of queries and keys, [sequences][query heads of a key head, or
-     * 1][length][made_width], and their gradients; the matrix of these rows, and its transpose */
+    /* made rows: [sequences][query heads of a key head, or 1][length][made_width], and their gradients; the matrix of
+     * these rows, and its transpose */
     void *made_queries, *made_keys, *made_d_queries, *made_d_keys, *made_operands;
-    /* heads with a lift: gradients of the rows of its matrices, made_kept and made_sums bytes as above; NULL: not
-     * wanted */
+    /* heads with a lift: gradients of the rows of its matrices (geometry.made_kept, made_sums); NULL: not wanted */
     void *made_kept_queries, *made_kept_keys;
-    /* features of those rows, [sequences][query heads of a key head, or 1][length][pass_features], and their
+    /* features of made rows, [sequences][query heads of a key head, or 1][length][pass_features], and their
      * gradients; NULL: not wanted */
     void *feature_queries, *feature_keys, *feature_d_queries, *feature_d_keys;
     /* padded rows, [sequences][query heads of a key head, or 1][length][width]; NULL: as given */
     void *padded_queries, *padded_keys, *padded_d_o, *padded_values;
-    /* kernels that process whole chunks: states between parts of chunks, and their products, [sequences][gate_parts];
-     * query_sums are then [slabs of 64 features][B][query_heads][length] */
+    /* kernels of whole chunks (geometry.backward_walks): states between parts of chunks, and their products,
+     * [sequences][gate_parts]; query_sums are then [slabs of 64 features][B][query_heads][length] */
     void *boundaries; /* NULL: not wanted */
     double *products;
-    long long gate_parts, part_shift; /* a part has 2^part_shift times the tokens that the file says */
+    long long gate_parts, part_shift; /* a part has geometry.chunk 2^part_shift tokens */
 };
 
-/* The driver's description of a tensor, from which the copy engine fetches boxes of 64 numbers and 64 tokens:
- * dimensions number, head, token, batch; what lies outside of them is zero. */
+/* The driver's description of a tensor (CUtensorMap), from which the copy engine fetches boxes of 64 elements and 64
+ * tokens: dimensions element, head, token, batch; elements outside of the tensor are zero. */
 struct fpa_tensor_map {
 #ifdef __cplusplus
     alignas(64) unsigned long long word[16];
@@ -570,8 +557,8 @@ struct fpa_tensor_map {
  * of dot_rows in its place. Tensors that the driver cannot describe are fetched and stored by threads. */
 struct fpa_cuda_maps {
     struct fpa_tensor_map query, key, value, output;
-    struct fpa_tensor_map given_query, given_key; /* of geometry.given_rows */
-    int queries, keys, outputs; /* 1: query; key and value; output (and the given ones with them) are valid */
+    struct fpa_tensor_map given_query, given_key; /* of the coordinates of geometry.given_rows */
+    int queries, keys, outputs;   /* 1: query; key and value; output is valid, and so are the given ones */
     int keys_alone, values_alone; /* 1: key is valid; value is valid */
 };
 
@@ -625,7 +612,8 @@ __device__ __forceinline__ u32 times(u32 a, u32 b)
     return c;
 }
 
-/* As the copies of the state have it: bf16, because a running state leaves the range of f16. */
+/* A pair of bf16: copies of the state have this type in heads of f16, too, since a running state may exceed the
+ * range of f16. */
 __device__ __forceinline__ u32 copy_pair(float low, float high)
 {
     u32 a;
@@ -644,8 +632,10 @@ __device__ __forceinline__ float copy_high(u32 a)
 }
 
 /* ---- the matrix instruction: c[16][8] += a[16][16] b[16][8] ----
- * Lane 4g + t holds of c rows g and g + 8, columns 2t and 2t + 1; of a the same rows, columns
- * 2t, 2t + 1 and 8 more; of b rows 2t, 2t + 1 and 8 more, column g. */
+ * Lane 4g + t holds
+ *   of c  rows g and g + 8, columns 2t and 2t + 1;
+ *   of a  rows g and g + 8, columns 2t, 2t + 1, 2t + 8 and 2t + 9;
+ *   of b  rows 2t, 2t + 1, 2t + 8 and 2t + 9, column g. */
 
 __device__ __forceinline__ void multiply_bf16(float *c, const u32 *a, u32 b0, u32 b1)
 {
@@ -735,13 +725,13 @@ __device__ __forceinline__ element get_element(u32 address)
     return a;
 }
 
-/* 16 bytes from device memory, of which so many are read, and behind them are zeros. */
+/* Copies 16 bytes from device to shared memory, asynchronously: the first `bytes` of them, then zeros. */
 __device__ __forceinline__ void copy_async(u32 to, const void *from, u32 bytes)
 {
     asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;" : : "r"(to), "l"(from), "r"(bytes) : "memory");
 }
 
-/* A number from device memory. */
+/* The same for one number of 4 bytes. */
 __device__ __forceinline__ void copy_number(u32 to, const float *from)
 {
     asm volatile("cp.async.ca.shared.global [%0], [%1], 4;" : : "r"(to), "l"(from) : "memory");
@@ -757,15 +747,15 @@ template <int pending> __device__ __forceinline__ void copy_wait(void)
     asm volatile("cp.async.wait_group %0;" : : "n"(pending) : "memory");
 }
 
-/* ---- launches that overlap, where the launch allows it: else these do nothing ---- */
+/* ---- overlapped launches: without the launch attribute that allows it, these do nothing ---- */
 
-/* The next kernel in the stream may begin when all blocks of this one have. */
+/* The next kernel in the stream may begin once all blocks of this one have called this, or have ended. */
 __device__ __forceinline__ void launch_next(void)
 {
     asm volatile("griddepcontrol.launch_dependents;" : : : "memory");
 }
 
-/* Until the kernel before this one in the stream is through, and what it wrote is seen. */
+/* Waits until the previous kernel in the stream has ended and its stores are visible. */
 __device__ __forceinline__ void wait_for_last(void)
 {
     asm volatile("griddepcontrol.wait;" : : : "memory");
@@ -780,7 +770,7 @@ __device__ __forceinline__ void prefetch(const void *from)
 /* ---- tables ---- */
 
 extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
-    56, /* version */
+    57, /* version */
     { /* kernel: threads, bytes, resident */
         { 0, 0, 0 }, /* gate_scan */
         { 0, 0, 0 }, /* lift_rows */
@@ -966,7 +956,7 @@ extern "C" __device__ const struct fpa_cuda_geometry taylor2_d16_geometry = {
     { { 108, 149, 352, 2560, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, { 0, 0, 0, 0, 0, 0 }, 1, 4 }, /* totals */
 };
 
-/* Packed row of factor l of feature f; of features behind the last one the row of zeros. */
+/* Packed row of factor l of feature f; the row of zeros after the last feature. */
 static __device__ const u16 feature_rows[FACTORS][FEATURES16] = {
     {
         16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 16, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2, 2, 3, 3, 3,
@@ -1000,7 +990,7 @@ static __device__ const u16 feature_rows[FACTORS][FEATURES16] = {
     },
 };
 
-/* Weights of the terms, on the key side. */
+/* Weights of features, applied to keys. */
 static __device__ const float feature_weights[FEATURES16] = {
     1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
     1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
@@ -1033,19 +1023,19 @@ __device__ __forceinline__ int lane_column(void)
     return threadIdx.x & 3;
 }
 
-/* One lane of a warp, which does what one has to do. */
+/* Whether this is the warp's first lane, for work that one lane does. */
 __device__ __forceinline__ bool is_first_lane(void)
 {
     return (threadIdx.x & 31) == 0;
 }
 
-/* Number of the warp in its four. */
+/* Number of the warp in its group of four. */
 __device__ __forceinline__ u32 own_warp(void)
 {
     return threadIdx.x >> 5 & 3;
 }
 
-/* The lane's place among the 16 rows that load_matrices addresses: row, and which half of the columns. */
+/* The lane's row among the 16 that load_matrices addresses, and its half of the columns. */
 __device__ __forceinline__ int matrix_row(void)
 {
     return threadIdx.x & 15;
@@ -1056,7 +1046,7 @@ __device__ __forceinline__ int matrix_half(void)
     return threadIdx.x >> 4 & 1;
 }
 
-/* word[n] of lane t of four <- word[t] of lane n. */
+/* Transposes 4 x 4 words among four lanes: word[n] of lane t becomes word[t] of lane n. */
 __device__ __forceinline__ void exchange_words(u32 *word)
 {
 #pragma unroll
@@ -1072,14 +1062,14 @@ __device__ __forceinline__ void exchange_words(u32 *word)
     }
 }
 
-/* True when every vector of a tensor begins at a multiple of 16 bytes and fills whole ones. */
+/* Whether every vector of a tensor begins at a multiple of 16 bytes and is a whole number of pieces of 16 bytes. */
 __device__ __forceinline__ bool is_aligned(const void *base, const long long *stride, int width)
 {
     const i64 bytes = (i64)sizeof(element);
     return (((i64)base | stride[0] * bytes | stride[1] * bytes | stride[2] * bytes | width * bytes) & 15) == 0;
 }
 
-/* 16 bytes of numbers to shared memory. */
+/* Stores 16 bytes of numbers to shared memory. */
 __device__ __forceinline__ void put_piece(u32 to, const element *number)
 {
     u32 word[4];
@@ -1090,8 +1080,8 @@ __device__ __forceinline__ void put_piece(u32 to, const element *number)
                  : : "r"(to), "r"(word[0]), "r"(word[1]), "r"(word[2]), "r"(word[3]) : "memory");
 }
 
-/* How threads share rows of `parts` pieces: rows of a power of two of threads each, so that a thread has one piece of
- * every few rows, whose places need no divisions. */
+/* How threads share rows of `parts` pieces: a power of two of threads for each row, so that a thread has the same
+ * piece of every STEP-th row, and its addresses need no divisions. */
 template <int parts, int threads> struct row_shares {
     enum {
         POWER = parts <= 1 ? 1 : parts <= 2 ? 2 : parts <= 4 ? 4 : parts <= 8 ? 8 : parts <= 16 ? 16 : parts <= 32 ? 32
@@ -1101,9 +1091,9 @@ template <int parts, int threads> struct row_shares {
     };
 };
 
-/* to[token][] = x[first + token][], of which there are `width` numbers, by all `threads` of a block; zeros behind them
- * up to `parts` times 16 bytes, and from token limit on. Rows are `pitch` bytes apart. Asynchronous when aligned; else
- * a thread waits for `together` times 16 bytes at a time. */
+/* to[token][] = x[first + token][0 .. width - 1], by all `threads` of a block; zeros up to `parts` times 16 bytes,
+ * and for tokens from limit on. Rows in shared memory are `pitch` bytes apart. Asynchronous if aligned; otherwise a
+ * thread loads `together` times 16 bytes before it stores them. */
 template <int tokens, int parts, int pitch, int together = 1, int threads = THREADS>
 __device__ __forceinline__ void fetch_rows(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                            bool aligned)
@@ -1163,24 +1153,24 @@ __device__ __forceinline__ element *outputs_of(const struct fpa_cuda_call &call,
     return (element *)call.o + b * call.o_stride[0] + head * call.o_stride[2];
 }
 
-/* Where the sum of an output's scores is wanted; NULL: nowhere. */
+/* Where the sum of an output's scores is stored; NULL: not wanted. */
 __device__ __forceinline__ float *sum_of_scores(const struct fpa_cuda_call &call, i64 b, i64 head, i64 token)
 {
     return call.den ? call.den + b * call.den_stride[0] + token * call.den_stride[1] + head * call.den_stride[2] : 0;
 }
 
-/* ---- sequences: which, where and how long they are, and where their states are; here alone ----
+/* ---- sequences and their parts ----
  *
- * Where lengths differ (call.cu_seqlens) all tokens are one batch; b, a sequence's place on the batch's axis, is then
- * its first token, and strides say so. What sequences are divided into is counted head by head: sequence `number` has
- * its parts of so many tokens from b / tokens + number on, and no other one has these. */
+ * In packed batches (call.cu_seqlens) all tokens are one batch entry; b, a sequence's place on the batch axis, is then
+ * its first token, and strides are set accordingly. Parts of `tokens` tokens (chunks, segments, blocks) are numbered
+ * for each head: sequence `number` has the numbers from b / tokens + number on, which no other sequence has. */
 
 struct sequence {
     i64 b;
     int number, length;
 };
 
-/* Whatever it says, it stays among `tokens`. */
+/* Offset i of cu_seqlens, limited to 0 .. tokens, whatever it is. */
 __device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u32 i, i64 tokens)
 {
     const i64 offset = call.cu_seqlens_bytes == 8 ? ((const long long *)call.cu_seqlens)[i]
@@ -1188,7 +1178,7 @@ __device__ __forceinline__ u32 offset_among(const struct fpa_cuda_call &call, u3
     return (u32)(offset < 0 ? 0 : offset > tokens ? tokens : offset);
 }
 
-/* In the batch. */
+/* Offset i among the call's tokens. */
 __device__ __forceinline__ u32 offset_of(const struct fpa_cuda_call &call, u32 i)
 {
     return offset_among(call, i, call.length);
@@ -1209,17 +1199,17 @@ __device__ __forceinline__ struct sequence sequence_of(const struct fpa_cuda_cal
     return sequence_among(call, number, call.length, call.longest);
 }
 
-/* Where its keys are, in a call of packed recent tokens: offsets are of these. */
+/* The sequence's keys, in a call with packed recent tokens, whose offsets count keys. */
 __device__ __forceinline__ struct sequence sequence_of_keys(const struct fpa_cuda_call &call, u32 number)
 {
     return sequence_among(call, number, call.length + call.recent, call.packed_recent);
 }
 
-/* The sequence that has part number `at`, or the last one before that. */
+/* The sequence that has part number `at`; if none has it, the last sequence whose first part is before it. */
 __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u32 tokens, u32 at)
 {
     u32 first = 0, end = (u32)call.sequences;
-    if (tokens > call.length) /* each has one */
+    if (tokens > call.length) /* each sequence has one part */
         return at < end ? at : end - 1;
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
@@ -1231,7 +1221,7 @@ __device__ __forceinline__ u32 find_sequence(const struct fpa_cuda_call &call, u
     return first;
 }
 
-/* The same by a whole warp: of 32 numbers at a time the last one whose first part is not behind it. */
+/* The same by a whole warp, 32 candidates at a time. */
 __device__ __forceinline__ u32 find_sequence_together(const struct fpa_cuda_call &call, u32 tokens, u32 at)
 {
     u32 first = 0, count = (u32)call.sequences;
@@ -1247,16 +1237,16 @@ __device__ __forceinline__ u32 find_sequence_together(const struct fpa_cuda_call
     return first;
 }
 
-/* A part of a head of a sequence. Where lengths differ it may be behind the end. */
+/* A part of a head of a sequence. In packed batches it may be after the end of the sequence. */
 struct part {
     struct sequence own;
     u32 head;
     int index;
 };
 
-/* Number `index` of all, which are `parts` of a head of a sequence, of `tokens` tokens each. Where lengths differ they
- * are of a head, and heads come one after the other for each: those of a sequence are walked and read at about the same
- * time. together: whole warps call. */
+/* Part number `index` of all: `parts` for each head of a sequence, of `tokens` tokens each. In packed batches heads
+ * come first, so that all heads of a sequence are processed, and read, at about the same
+ * time. together: called by whole warps. */
 template <bool together = false>
 __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
                                                i64 tokens)
@@ -1271,7 +1261,7 @@ __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call,
     return {own, index % heads, (int)(at - (u32)own.b / (u32)tokens - own.number)};
 }
 
-/* The first chunk of a head of a sequence, among all; the first segment. */
+/* The number of a sequence's first chunk for a head, among all; of its first segment. */
 __device__ __forceinline__ i64 first_chunk_of(const struct fpa_cuda_call &call, i64 b, int number, i64 head)
 {
     if (call.cu_seqlens)
@@ -1287,14 +1277,14 @@ __device__ __forceinline__ i64 first_segment_of(const struct fpa_cuda_call &call
     return (number * call.heads + head) * segments;
 }
 
-/* Chunks and segments of a sequence. */
+/* Numbers of chunks and segments of a sequence. */
 __device__ __forceinline__ int count_chunks(const struct fpa_cuda_call &call, int length)
 {
     if (!call.cu_seqlens)
         return (int)call.chunks;
     if (length <= (int)call.whole)
         return length > 0;
-    const int all = length - (int)call.tail; /* but a last one that is the one's before */
+    const int all = length - (int)call.tail; /* a tail belongs to the chunk before it */
     return all > 0 ? ((u32)all + (u32)call.chunk - 1) / (u32)call.chunk : length > 0;
 }
 
@@ -1303,7 +1293,7 @@ __device__ __forceinline__ int count_segments(const struct fpa_cuda_call &call, 
     return !call.cu_seqlens ? (int)call.segments : length > 0 ? ((u32)length - 1) / (u32)call.segment_tokens + 1 : 1;
 }
 
-/* The first token that chunk_state leaves out. */
+/* The first token that chunk_state does not process. */
 __device__ __forceinline__ int walk_end_of(const struct fpa_cuda_call &call, int length)
 {
     if (!call.cu_seqlens)
@@ -1311,7 +1301,7 @@ __device__ __forceinline__ int walk_end_of(const struct fpa_cuda_call &call, int
     return call.walk_end ? length : length > 0 ? (count_chunks(call, length) - 1) * (int)call.chunk : 0;
 }
 
-/* The states before and behind a sequence: NULL where there is none. */
+/* The initial and the final state of a sequence; NULL: there is none. */
 __device__ __forceinline__ const state_element *given_state(const struct fpa_cuda_call &call, i64 number, i64 head)
 {
     if (call.state_in && call.state_in_index) {
@@ -1339,17 +1329,17 @@ __device__ __forceinline__ bool is_given(const struct fpa_cuda_call &call, i64 n
     return given_state(call, number, 0) != 0;
 }
 
-/* A head of keys, of sequences of one length: number bh of all batches. */
+/* A key head of a batch with equal lengths: number bh over all batch entries. */
 struct key_head {
     i64 bh, b, head;
 };
 
-/* A head of queries, likewise; and the head whose keys it reads. */
+/* A query head, likewise, and its key head. */
 struct query_head {
     i64 b, query_head, head;
 };
 
-/* The head whose keys a head of queries reads. */
+/* The key head of a query head. */
 __device__ __forceinline__ u32 key_head_for(const struct fpa_cuda_call &call, u32 query_head)
 {
     return query_head / ((u32)call.query_heads / (u32)call.heads);
@@ -1369,8 +1359,9 @@ __device__ __forceinline__ int value_column(int block, int n)
     return (block * COLUMN_TILES + n) * 8 + lane_column() * 2;
 }
 
-/* Sums of the lane's two rows <- a state as it is given; feature(i): which row i is; sums of none (-1, or behind the
- * last) stay as they are. together: rows at a time; addresses of both may have no registers. */
+/* Loads the lane's sums of two rows from a state as given. feature(i): the feature of row i; sums of rows without
+ * one (-1, or after the last) are unchanged. together: rows loaded at a time; addresses of both may need too many
+ * registers. */
 template <int together, typename features>
 __device__ __forceinline__ void load_rows(float *c, const state_element *s, int block, const features &feature)
 {
@@ -1416,7 +1407,7 @@ __device__ __forceinline__ void store_rows(const float *c, state_element *s, int
     }
 }
 
-/* The first `tiles` times 8 columns of row i, times a factor. */
+/* Multiplies row i, in the first `tiles` times 8 columns, by a factor. */
 template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, float factor)
 {
 #pragma unroll
@@ -1424,19 +1415,21 @@ template <int tiles> __device__ __forceinline__ void scale_row(float *c, int i, 
         c[4 * n + 2 * i] *= factor, c[4 * n + 2 * i + 1] *= factor;
 }
 
-/* What a row's sums are multiplied by; z: their normaliser. */
+/* 1 / n(z), by which a row's sums are multiplied; z: the sum of its
+ * scores. */
 __device__ __forceinline__ float normaliser(float z)
 {
     return 1.0f / (z + 1e-06f);
 }
 
-/* Of row i: the normaliser is the first column of the last tile. */
+/* The normaliser of row i, from the first column of the last tile. */
 __device__ __forceinline__ float row_normaliser(const float *c, int i)
 {
     return normaliser(__shfl_sync(0xffffffffu, c[4 * COLUMN_TILES + 2 * i], threadIdx.x & 28));
 }
 
-/* Sums of the scores of a tile's queries, of which there are count, to where they are wanted; den: of the first one. */
+/* Stores sums of scores of a tile's queries, of which `count` exist. den: address for the first query; NULL: not
+ * wanted. */
 __device__ __forceinline__ void store_scores(const float *c, float *den, i64 stride, int count)
 {
     if (!den || lane_column() != 0)
@@ -1447,7 +1440,7 @@ __device__ __forceinline__ void store_scores(const float *c, float *den, i64 str
             den[(lane_row() + i * 8) * stride] = c[4 * COLUMN_TILES + 2 * i];
 }
 
-/* Both rows over their normaliser. */
+/* Divides both rows by their normalisers. */
 __device__ __forceinline__ void normalize_rows(float *c)
 {
 #pragma unroll
@@ -1455,15 +1448,15 @@ __device__ __forceinline__ void normalize_rows(float *c)
         scale_row<COLUMN_TILES>(c, i, row_normaliser(c, i));
 }
 
-/* ---- what is not finite ---- */
+/* ---- numbers that are not finite ---- */
 
-/* Zero; of a value that is not finite NaN. */
+/* 0 times the number: zero, or NaN for a number that is not finite. */
 __device__ __forceinline__ float zero_of(element a)
 {
     return to_float(a) * 0.0f;
 }
 
-/* noted + 0 a: not zero any more when one of the pair is not finite. */
+/* noted + 0 a: NaN, and so not zero, once one number of the pair is not finite. */
 __device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
 {
     u32 sum;
@@ -1471,7 +1464,7 @@ __device__ __forceinline__ u32 note_nonfinite(u32 noted, u32 a)
     return sum;
 }
 
-/* The pair, with zero for what is not finite: a carry shows where all bits of an exponent are ones. */
+/* The pair, with zero in place of numbers that are not finite: adding 1 to an exponent of all ones gives a carry. */
 __device__ __forceinline__ u32 finite_pair(u32 a)
 {
     const u32 carry = ((a & 0x7fff7fffu) + 0x00800080u) >> 15 & 0x00010001u;
@@ -1480,21 +1473,21 @@ __device__ __forceinline__ u32 finite_pair(u32 a)
 
 /* ---- the causal edge ----
  *
- * A score behind the edge is zero, but times NaN or an infinity it would be NaN.
- * So the values of keys among which the edge lies are looked at. Where one is not finite, which is rare, products have
- * zero for it; queries from its token on get a NaN when their sums leave. Later keys and the state are multiplied as
- * they are. */
+ * A score after the edge is zero, but zero times NaN or an infinity would be NaN.
+ * So values in the tiles at the edge are checked. One that is not finite, which is rare, is zero in products, and
+ * queries from its token on get NaN when their sums are stored. Other tiles and the state are multiplied unchanged. */
 
-/* The number, of which the compiler knows nothing: what is rare and follows from it takes no registers where it is not
- * needed. */
+/* The same number, made opaque to the compiler: values derived from it for the rare case are computed there, and
+ * take no registers before. */
 __device__ __forceinline__ int anew(int a)
 {
     asm volatile("" : "+r"(a));
     return a;
 }
 
-/* NaN for sums of 16 queries from a token on whose value is not finite. v: values of `count` tokens, from the first one
- * that products may have zeros for; of them the first query has number `first`. width: numbers of a value from v on. */
+/* NaN for the sums of those of 16 queries that see a token whose value is not finite: queries from the token
+ * on. v: values of `count` tokens, from the first that products may
+ * have replaced by zero; the first query is number `first` of them. width: numbers of a value from v on. */
 __device__ __forceinline__ void spoil_queries(float *c, const element *v, i64 stride, int count, int width, int first)
 {
     const int thread = anew(threadIdx.x), query = first + (thread >> 2 & 7);
@@ -1526,7 +1519,7 @@ __device__ __forceinline__ void barrier_arrive(u32 barrier)
     asm volatile("mbarrier.arrive.shared::cta.b64 _, [%0];" : : "r"(barrier) : "memory");
 }
 
-/* The warp is through with what a barrier stands for, of which one side is the copy engine's or a product's. */
+/* The warp arrives as one: all of its lanes are done with the data that the barrier guards. */
 __device__ __forceinline__ void warp_arrive(u32 barrier)
 {
     __syncwarp();
@@ -1534,13 +1527,13 @@ __device__ __forceinline__ void warp_arrive(u32 barrier)
         barrier_arrive(barrier);
 }
 
-/* What barrier_init did is seen by the copy engine and, behind a cluster_arrive, by the other blocks of a cluster. */
+/* Makes barrier_init visible to the copy engine and, after a cluster_arrive, to the other blocks of a cluster. */
 __device__ __forceinline__ void barrier_fence(void)
 {
     asm volatile("fence.mbarrier_init.release.cluster;" : : : "memory");
 }
 
-/* Arrive, and let the phase wait for so many bytes that others send. */
+/* Arrives, and lets the phase wait for that many bytes of asynchronous copies. */
 __device__ __forceinline__ void barrier_expect(u32 barrier, u32 bytes)
 {
     asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
@@ -1556,14 +1549,14 @@ __device__ __forceinline__ void barrier_wait(u32 barrier, u32 phase)
                  "}" : : "r"(barrier), "r"(phase) : "memory");
 }
 
-/* `bytes` (a multiple of 16) that lie one behind the other. */
+/* Bulk copy of contiguous `bytes`, a multiple of 16, from device to shared memory; completes on the barrier. */
 __device__ __forceinline__ void copy_bulk(u32 to, const void *from, u32 bytes, u32 barrier)
 {
     asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%0], [%1], %2, [%3];"
                  : : "r"(to), "l"(from), "r"(bytes), "r"(barrier) : "memory");
 }
 
-/* What threads wrote to shared memory becomes visible to matrix instructions and bulk copies. */
+/* Makes the threads' writes to shared memory visible to wgmma and bulk copies (the async proxy). */
 __device__ __forceinline__ void fence_shared(void)
 {
     asm volatile("fence.proxy.async.shared::cta;" : : : "memory");
@@ -1571,14 +1564,14 @@ __device__ __forceinline__ void fence_shared(void)
 
 /* ---- clusters of blocks ---- */
 
-/* All threads of a cluster say that they are here, and wait until all are. What they did before need not be seen: that
- * takes a fence for all of device memory. */
+/* All threads of the cluster arrive, and wait until all have. `relaxed` does not make earlier writes visible to
+ * other blocks: that would take a fence for all of device memory. */
 __device__ __forceinline__ void cluster_arrive(void)
 {
     asm volatile("barrier.cluster.arrive.relaxed.aligned;" : : : "memory");
 }
 
-/* The same, and what they did before is seen. */
+/* The same; earlier writes are visible after the wait. */
 __device__ __forceinline__ void cluster_arrive_done(void)
 {
     asm volatile("barrier.cluster.arrive.release.aligned;" : : : "memory");
@@ -1589,7 +1582,7 @@ __device__ __forceinline__ void cluster_wait(void)
     asm volatile("barrier.cluster.wait.acquire.aligned;" : : : "memory");
 }
 
-/* An address of this block's shared memory, in block `rank`. */
+/* The address in block `rank` that corresponds to an address of this block's shared memory. */
 __device__ __forceinline__ u32 cluster_address(u32 own, int rank)
 {
     u32 address;
@@ -1603,20 +1596,20 @@ __device__ __forceinline__ float kernel_of(float d0)
     return ((0.5f * d0 + 1.0f) * d0 + 1.0f);
 }
 
-/* Lanes of a warp that share a row of so many words, and rows that the warp has at a time. */
+/* Lanes of a warp that share a row of `count` words, and rows that the warp copies at a time. */
 template <int count> struct row_lanes {
     enum { LANES = count > 16 ? 32 : count > 8 ? 16 : count > 4 ? 8 : 4, ROWS = 32 / LANES };
 };
 
 /* ---- copies and threads of warpgroups ---- */
 
-/* The phase waits for so many bytes more. */
+/* The barrier's current phase waits for `bytes` more bytes. */
 __device__ __forceinline__ void barrier_await(u32 barrier, u32 bytes)
 {
     asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
 }
 
-/* The copy engine fetches 64 numbers, from `column` on, of 64 tokens; what is not there is zero. */
+/* Copies a box by the copy engine: 64 numbers, from `column` on, of 64 tokens, with zeros outside of the tensor. */
 __device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &map, int column, int head, int token,
                                          int batch, u32 barrier)
 {
@@ -1625,16 +1618,15 @@ __device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &ma
                  : : "r"(to), "l"(&map), "r"(column), "r"(head), "r"(token), "r"(batch), "r"(barrier) : "memory");
 }
 
-/* Out of shared memory: started by one thread, which commits what it started and waits until shared memory has been
- * read, or until all is written. */
+/* Bulk store from shared memory. The issuing thread commits it (bulk_commit) and waits until shared memory has been
+ * read (bulk_wait_read), or until all is written (bulk_wait). */
 __device__ __forceinline__ void copy_out(void *to, u32 from, u32 bytes)
 {
     asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;"
                  : : "l"(to), "r"(from), "r"(bytes) : "memory");
 }
 
-/* The same, of a box: 64 numbers of 16 tokens, out of rows as a box comes in. What is outside of the tensor is left
- * out. */
+/* The same for a box: 64 numbers of 16 tokens, from swizzled rows. What is outside of the tensor is not written. */
 __device__ __forceinline__ void send_box(const struct fpa_tensor_map &map, u32 from, int column, int head, int token,
                                          int batch)
 {
@@ -1657,13 +1649,13 @@ __device__ __forceinline__ void bulk_wait(void)
     asm volatile("cp.async.bulk.wait_group 0;" : : : "memory");
 }
 
-/* All 128 threads of a warpgroup. */
+/* Synchronises the 128 threads of a warpgroup, by hardware barrier `name`. */
 __device__ __forceinline__ void warpgroup_sync(int name)
 {
     asm volatile("bar.sync %0, 128;" : : "r"(name) : "memory");
 }
 
-/* A slot of a ring, and how often the ring was gone round. */
+/* A stage of a ring, and the phase (parity) of its barriers: one thread's position in the ring. */
 struct turn {
     int slot;
     u32 phase;
@@ -1680,7 +1672,7 @@ template <int slots> __device__ __forceinline__ int slot_before(const struct tur
     return (at.slot > 0 ? at.slot : slots) - 1;
 }
 
-/* The word that another lane has. */
+/* The word of another lane. A result from a constant lane is uniform in the warp. */
 __device__ __forceinline__ u32 from_lane(u32 a, int lane)
 {
     u32 b;
@@ -1688,7 +1680,7 @@ __device__ __forceinline__ u32 from_lane(u32 a, int lane)
     return b;
 }
 
-/* A lane so many further; added anew each time, which spares the registers that the compiler would keep sums in. */
+/* lane + count, opaque to the compiler, which would otherwise keep all such sums in registers. */
 __device__ __forceinline__ int lane_after(int lane, int count)
 {
     int sum;
@@ -1696,7 +1688,7 @@ __device__ __forceinline__ int lane_after(int lane, int count)
     return sum;
 }
 
-/* Blocks of 8 x 8 numbers of 16 bits out of registers; lane l gives the address of row l % 8 of block l / 8. */
+/* stmatrix: stores blocks of 8 x 8 numbers of 16 bits; lane l gives the address of row l % 8 of block l / 8. */
 __device__ __forceinline__ void store_matrices(u32 address, const u32 *a)
 {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};"
@@ -1709,8 +1701,9 @@ __device__ __forceinline__ void store_matrices2(u32 address, const u32 *a)
                  : : "r"(address), "r"(a[0]), "r"(a[1]) : "memory");
 }
 
-/* Tiles of 8 columns of a warp's 16 rows -> shared memory, two at a time. pair(n, i): the lane's two numbers of tile n
- * in its row i, 8 rows apart; place(n): where lanes have tile n, and those from 16 on the one behind it. */
+/* Stores `tiles` tiles of 8 columns of a warp's 16 rows to shared memory, two at a time. pair(n, i): the lane's two
+ * numbers of tile n in its row g (i = 0) or g + 8; place(n): address of the lane's row, in tile n for lanes 0 to 15, in
+ * tile n + 1 for the others. */
 template <int tiles, class pairs, class places>
 __device__ __forceinline__ void store_tiles(const pairs &pair, const places &place)
 {
@@ -1728,14 +1721,14 @@ __device__ __forceinline__ void store_tiles(const pairs &pair, const places &pla
     }
 }
 
-/* The same of blocks that are stored transposed: row r of a block in shared memory has what lanes hold of column r. */
+/* stmatrix with transposed blocks: row r of a block in shared memory is column r of the block in registers. */
 __device__ __forceinline__ void store_transposed(u32 address, const u32 *a)
 {
     asm volatile("stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%0], {%1,%2,%3,%4};"
                  : : "r"(address), "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]) : "memory");
 }
 
-/* The low half in both halves: an operand of a product has that for nothing, if it is formed there. */
+/* The low half in both halves. As the operand of a 16-bit product it costs no instruction. */
 __device__ __forceinline__ u32 both_low(u32 a)
 {
     u32 b;
@@ -1754,7 +1747,7 @@ __device__ __forceinline__ u32 both_high(u32 a)
     return b;
 }
 
-/* Of pairs in a copy. */
+/* Product of pairs of bf16, as copies of the state have them. */
 __device__ __forceinline__ u32 copy_times(u32 a, u32 b)
 {
     u32 c;
@@ -1762,7 +1755,7 @@ __device__ __forceinline__ u32 copy_times(u32 a, u32 b)
     return c;
 }
 
-/* Registers of the calling warpgroup from here on. */
+/* Sets the number of registers of a thread of the calling warpgroup. */
 template <int count> __device__ __forceinline__ void registers_raise(void)
 {
     asm volatile("setmaxnreg.inc.sync.aligned.u32 %0;" : : "n"(count));
@@ -1775,10 +1768,9 @@ template <int count> __device__ __forceinline__ void registers_lower(void)
 
 /* ---- matrix instructions of a warpgroup ----
  *
- * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16w.. of c and a, laid out as for the matrix instruction of a
- * warp: lane 4g + t rows g and g + 8, of every 8 columns 2t and 2t + 1. b, and a of the scores, lie in shared
- * memory: tiles of the state in blocks of 8 x 8 numbers, each 8 rows of 16 bytes one behind the other; queries, keys
- * and values in slabs. */
+ * c[64][N] += a[64][16] b[16][N]. Warp w has rows 16 w to 16 w + 15 of c and a, laid out as for mma.sync: lane 4 g + t
+ * has rows g and g + 8, and of every 8 columns 2 t and 2 t + 1. b, and a of some products, are in shared memory: tiles
+ * of the state as blocks of 8 x 8 numbers, each 8 contiguous rows of 16 bytes; queries, keys and values in slabs. */
 
 __device__ __forceinline__ void multiply_begin(void)
 {
@@ -1795,7 +1787,7 @@ template <int pending> __device__ __forceinline__ void multiply_wait(void)
     asm volatile("wgmma.wait_group.sync.aligned %0;" : : "n"(pending) : "memory");
 }
 
-/* Sums may be used again: the compiler sees no use of them move across this. */
+/* After a wait: the compiler may not move uses of these accumulators across this. */
 template <int count> __device__ __forceinline__ void make_opaque(float *c)
 {
 #pragma unroll
@@ -1803,8 +1795,8 @@ template <int count> __device__ __forceinline__ void make_opaque(float *c)
         asm volatile("" : "+f"(c[i]) : : "memory");
 }
 
-/* Sums in registers of their own: else the compiler takes what loaded them for a part of products under way, and
- * serialises those. */
+/* Copies accumulators, which were loaded from memory, to registers of their own: else ptxas takes the loads for a part
+ * of products in flight, and serialises these. */
 template <int count> __device__ __forceinline__ void take(float *c)
 {
 #pragma unroll
@@ -1814,22 +1806,22 @@ template <int count> __device__ __forceinline__ void take(float *c)
     }
 }
 
-/* Where an operand in blocks lies. deep: bytes from 8 of the 16 to the other 8; wide: from 8 of N, or of a's rows, to
- * the next. Blocks may run along either. */
+/* Descriptor of an operand in blocks of 8 x 8. deep: bytes from the first 8 of the 16 numbers of the product's inner
+ * dimension to the others; wide: from 8 columns of b, or rows of a, to the next 8. */
 __device__ __forceinline__ u64 operand(u32 address, u32 deep, u32 wide)
 {
     return (u64)((address & 0x3ffff) >> 4) | (u64)(deep >> 4) << 16 | (u64)(wide >> 4) << 32;
 }
 
-/* The operand `bytes` further on. nearer: its second slab moves by so much less. One addition, instead of building the
- * descriptor anew from an address. */
+/* The descriptor of an operand `bytes` further, by one addition. nearer: bytes by which its second slab, or block, is
+ * nearer to the first one than before (subtracted from the descriptor's offset). */
 __device__ __forceinline__ u64 further(u64 operand, u32 bytes, u32 nearer = 0)
 {
     return (operand & 0xffffffff00000000ull) | (u32)((u32)operand + (bytes >> 4) - (nearer >> 4 << 16));
 }
 
-/* Sums of a tile of features or queries: a in registers, 16 bytes of b along N. Of a tile of the state, all columns; of
- * values, and of ones, those that one operand has. */
+/* Products with a in registers. multiply_tile: queries' features times a tile of the state, all columns;
+ * multiply_values, multiply_ones: scores or keys' features times values, and ones of z, which may be one operand. */
 __device__ __forceinline__ void multiply_tile(float *c, const u32 *a, u64 b)
 {
     asm volatile("{\n"
@@ -1870,7 +1862,7 @@ __device__ __forceinline__ void multiply_values(float *c, const u32 *a, u64 b)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
-/* Dots of 64 queries and 64 keys; 16 bytes of either along their rows. The first 16 rows set c, others add to it. */
+/* Dots of 64 queries and 64 keys, both in slabs, 16 rows at a time: begin_keys sets c, multiply_keys adds to it. */
 __device__ __forceinline__ void begin_keys(float *c, u64 a, u64 b)
 {
     asm volatile("{\n"
@@ -1893,30 +1885,32 @@ __device__ __forceinline__ void begin_keys(float *c, u64 a, u64 b)
 /* ---- tiles of features ----
  *
  * A tile is 64 features: 8 prefixes times 8 consecutive rows of one suffix block. A prefix is a product of one row;
- * tiles with the same prefixes are a group. A strip is up to 2 tiles of a group, which a warpgroup of the state
- * kernel takes together. Row 8c + r of a tile is the feature of prefix c and the suffix block's row r.
- * Groups of few prefixes, the last ones, have them two or four times, and their tiles as many suffix blocks: so few
- * prefixes fill a tile, too. The last tiles are folded: products of a block's rows with themselves, of which copies
- * have each once (or twice, for neighbours), in 40 rows. */
+ * tiles with the same prefixes are a group. A strip is up to 2 tiles of a group, for which a warpgroup of the state
+ * kernel forms the prefixes once. Row 8c + r of a tile is the feature of prefix c and the suffix block's row r.
+ * The last groups have four prefixes or two. These are repeated two or four times in a tile, each time with a suffix
+ * block of its own, so that they fill the tile.
+ * The last tiles are folded: products of a block's rows with themselves. Copies have each product once (those of
+ * neighbours twice), in 40 rows in place of 64. */
 enum {
     ROW_BLOCKS = 3,       /* of 8 rows, in a vector of q or k */
-    VECTOR_ROWS = 16,      /* that it has in memory; those behind them are zeros */
-    VECTOR_BOX = 16,       /* coordinates in a slab; the row of ones follows those of the first slab */
+    VECTOR_ROWS = 16,      /* that device memory has; the rest of the last slab is zeros */
+    VECTOR_BOX = 16,       /* coordinates in a slab; in the first one the row of ones follows them */
     TILES = 5,
-    WHOLE_TILES = 3,       /* the first: not folded */
+    WHOLE_TILES = 3,       /* not folded: these come first */
     TILE_GROUPS = 3,
     PREFIX_FACTORS = 1,
-    SUFFIXES = 1,           /* blocks of rows that a warp has of a tile */
-    STRIP = 2,              /* tiles of a strip, at most */
+    SUFFIXES = 1,           /* blocks of 8 rows of a tile that a warp multiplies */
+    STRIP = 2,              /* tiles of a strip; the last ones may be missing */
     STRIPS = 3,
-    OWN_STRIPS = 2,          /* the first: their first suffix is the block that their prefixes' last factor lies in */
+    /* these come first: their first tile's suffix block has the last factor of their prefixes, so it is read once */
+    OWN_STRIPS = 2,
     N = 8 * ALL_TILES,      /* columns of a tile's sums */
-    TILE_NUMBERS = 64 * N,  /* of a copy's tile: [column / 8][row][column % 8] */
+    TILE_NUMBERS = 64 * N,  /* of a tile of a copy: [column / 8][row][column % 8] */
     FOLDED_NUMBERS = 40 * N, /* and of a folded one */
     COPY_NUMBERS = WHOLE_TILES * TILE_NUMBERS + (TILES - WHOLE_TILES) * FOLDED_NUMBERS
 };
 
-/* Where a copy has a tile. */
+/* Offset of a tile in a copy. */
 __device__ __forceinline__ int tile_place(int tile)
 {
     return tile < WHOLE_TILES ? tile * TILE_NUMBERS : WHOLE_TILES * TILE_NUMBERS + (tile - WHOLE_TILES)
@@ -1929,16 +1923,16 @@ __device__ __forceinline__ u32 tile_bytes(int tile)
     return tile < WHOLE_TILES ? TILE_NUMBERS * 2 : FOLDED_NUMBERS * 2;
 }
 
-/* Row of a folded tile's copy that has the product of the block's rows c and r, or -1: (r, c) is there. With n = c ^ r
- * rows 8 s + i are pairs of row i and another: s = n for n < 2, else s = n / 2 + 1, and i is r for odd n and c for even
- * n. */
+/* Row of a folded tile in a copy that has the product of the block's rows c and r, or -1: the copy has (r, c) instead.
+ * This is row 8 s + i, with n = c ^ r: s = n and i = r for n < 2; else, for c < r only, s = n / 2 + 1, and i is r for
+ * odd n, c for even n. */
 __device__ __forceinline__ int fold_row(int c, int r)
 {
     const int apart = c ^ r;
     return apart < 2 ? 8 * apart + r : c > r ? -1 : 8 * (apart / 2 + 1) + (apart & 1 ? r : c);
 }
 
-/* 8 c + r of such a row. */
+/* The inverse: 8 c + r of a row of a folded tile. */
 __device__ __forceinline__ int unfold_row(int row)
 {
     const int s = row / 8, i = row % 8;
@@ -1946,7 +1940,7 @@ __device__ __forceinline__ int unfold_row(int row)
     return s < 2 || apart & 1 ? (i ^ apart) * 8 + i : i * 8 + (i ^ apart);
 }
 
-/* Of the prefixes that each of four warps has. */
+/* Suffix blocks of a tile: one for each of four warps, each of which has two of the prefixes. */
 static __constant__ u16 tile_suffix[TILES][4] = {
     1, 1, 1, 1, 0, 0, 1, 1, 2, 2, 2, 2, 0, 0, 0, 0, 1, 1, 1, 1,
 };
@@ -1955,7 +1949,7 @@ static __constant__ u16 group_first[TILE_GROUPS + 1] = {
     0, 1, 3, 3,
 };
 
-/* Packed rows of each group's prefixes. */
+/* Factors of each group's prefixes: rows of a vector. */
 static __constant__ u16 group_prefix[TILE_GROUPS][8][PREFIX_FACTORS] = {
     0, 1, 2, 3, 4, 5, 6, 7, 16, 17, 18, 19, 16, 17, 18, 19, 8, 9, 10, 11, 12, 13, 14, 15,
 };
@@ -1965,7 +1959,7 @@ static __constant__ u16 group_prefix[TILE_GROUPS][8][PREFIX_FACTORS] = {
     0, 2, 1,
 };
 
-/* Tiles of each strip; TILES: none. */
+/* Tiles of each strip; TILES stands for none. */
 static __constant__ u16 strip_tile[STRIPS][STRIP] = {
     3, 0, 4, 5, 1, 2,
 };
@@ -1988,8 +1982,9 @@ static __device__ const int tile_feature[TILES * 64] = {
     -1, -1, -1, -1, -1, -1, 159, 160,
 };
 
-/* What a row of a tile is multiplied by: as given out, as given in, and in copies, which have the scale of q too. Some
- * parts (FPA_CUDA_PART) need one of them. */
+/* Factors of each row of a tile, since sums are of features without their weights: in final states, in initial states
+ * (the inverse), and in copies, which include the scale of queries, too. Some programs (FPA_CUDA_PART) need only one of
+ * these. */
 [[maybe_unused]] static __device__ const float state_weight[TILES * 64] = {
     1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
     1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f, 1.0f,
@@ -2071,21 +2066,23 @@ static __device__ const int tile_feature[TILES * 64] = {
 
 /* ---- slabs ----
  *
- * A slab has rows of 128 bytes: 64 numbers of a token each. 16 bytes at place c of row r lie at place c ^ r % 8, as
- * matrix instructions and the copy engine have it: neither rows nor columns of them meet in a bank, and device memory
- * is read by whole lines. */
+ * A slab has a row of 128 bytes, 64 numbers, for each token. Piece c of 16 bytes of row r is stored at place c ^ (r %
+ * 8), the swizzle of wgmma and the copy engine: pieces of a row, and equal pieces of 8 rows, are in different banks. */
+
+/* Offset of a piece in a slab. */
 __device__ __forceinline__ u32 slab_place(int row, int place)
 {
     return row * 128 + ((place ^ (row & 7)) << 4);
 }
 
-/* Operand in slabs. next: bytes to the slab with the following 64 columns, when the matrix has more. */
+/* Descriptor of an operand in slabs. next: bytes to the slab with the following 64 columns, if the operand has more. */
 __device__ __forceinline__ u64 slab_operand(u32 address, u32 next)
 {
     return operand(address, next, 1024) | 1ull << 62;
 }
 
-/* Where 8 numbers of a vector come from and go to; behind count they are zeros. Asynchronous when aligned. */
+/* Copies 8 numbers of a vector to shared memory, with zeros from number `count` on. Asynchronous (cp.async) if aligned;
+ * then all 8 are copied, or, without any, zeros are written. */
 __device__ __forceinline__ void fetch_eight(u32 to, const element *from, int count, bool aligned)
 {
     if (aligned) {
@@ -2105,14 +2102,15 @@ __device__ __forceinline__ void fetch_eight(u32 to, const element *from, int cou
 /* ---- loads ---- */
 
 enum {
-    ROW_SLABS = (ROW_BLOCKS + 7) / 8,     /* of a vector */
-    VALUE_SLABS = (COLUMN_TILES + 7) / 8, /* of a block's columns */
-    SLAB64 = 64 * 128,                    /* bytes of 64 tokens' */
-    FETCHED = (ROW_SLABS + VALUE_SLABS) * SLAB64, /* of keys and values of 64 tokens */
-    VALUES_BOXED = VALUE_SLABS * SLAB64 /* bytes of these values that boxes bring */
+    ROW_SLABS = (ROW_BLOCKS + 7) / 8,     /* slabs of a vector, */
+    VALUE_SLABS = (COLUMN_TILES + 7) / 8, /* and of a block of columns of values */
+    SLAB64 = 64 * 128,                    /* bytes of a slab of 64 tokens */
+    FETCHED = (ROW_SLABS + VALUE_SLABS) * SLAB64, /* bytes of keys and values of 64 tokens */
+    VALUES_BOXED = VALUE_SLABS * SLAB64 /* bytes of 64 values that boxes bring */
 };
 
-/* Slabs of 64 tokens from `token` on, of which each has so many numbers. */
+/* Copies `slabs` slabs of 64 tokens, from `token` and `column` on, with `box` numbers each; next: bytes from one slab
+ * to the next. One thread calls. */
 template <int slabs, int box = 64>
 __device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_tensor_map &map, int column, int head,
                                            int token, int batch, u32 barrier)
@@ -2124,7 +2122,7 @@ __device__ __forceinline__ void copy_boxes(u32 to, u32 next, const struct fpa_te
     }
 }
 
-/* A block's slabs of values of 64 tokens. */
+/* Copies a block of columns of 64 values. One thread calls. */
 __device__ __forceinline__ void copy_values(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps, u32 to,
                                             int block, i64 head, int token, int batch, u32 barrier)
 {
@@ -2133,8 +2131,8 @@ __device__ __forceinline__ void copy_values(const struct fpa_cuda_call &call, co
 
 /* ---- by threads, where the copy engine cannot ---- */
 
-/* Slabs of tokens first.. up to limit, of which each has `width` numbers; zeros where some are missing. A warp takes a
- * line of 4 tokens at a time. */
+/* Fetches slabs of `tokens` tokens from `first` on, each of `width` numbers, with zeros behind these and from token
+ * `limit` on. By a warp: 4 tokens and 8 pieces of 16 bytes at a time; asynchronous if aligned. */
 template <int tokens, int blocks, int box = 64>
 __device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stride, int first, int limit, int width,
                                               bool aligned)
@@ -2152,7 +2150,7 @@ __device__ __forceinline__ void fetch_vectors(u32 to, const element *x, i64 stri
                         token < count ? width - block / 8 * box - place * 8 : 0, aligned);
 }
 
-/* The same columns as copy_values; aligned: rows that do not lean are pieces of 16 bytes. */
+/* Fetches what copy_values copies, by a warp. */
 __device__ __forceinline__ void fetch_values(const struct fpa_cuda_call &call, u32 to, int block, i64 b, i64 head,
                                              int first, int limit, bool aligned)
 {
@@ -2161,8 +2159,8 @@ __device__ __forceinline__ void fetch_values(const struct fpa_cuda_call &call, u
                                     aligned);
 }
 
-/* The lane's loads are there, and matrix instructions may read them; all lanes of the fetching warp arrive. That they
- * wait spares the warps that multiply: a fence waits for stores to device memory, too. */
+/* Waits for the lane's loads, makes them visible to wgmma, and arrives; all lanes of the fetching warp call. The fence
+ * is here and not in the warps that multiply, since it also waits for a warp's stores to device memory. */
 __device__ __forceinline__ void arrive_loaded(u32 barrier)
 {
     copy_commit();
@@ -2171,14 +2169,15 @@ __device__ __forceinline__ void arrive_loaded(u32 barrier)
     barrier_arrive(barrier);
 }
 
-/* The block of ones behind a slab's coordinates, of so many tokens: neither boxes nor lanes that fetch write there. */
+/* Writes the row of ones behind a slab's coordinates, for `tokens` tokens. Neither boxes nor fetching lanes overwrite
+ * it. All threads of the block call. */
 __device__ __forceinline__ void fill_row_of_ones(u32 slab, int tokens)
 {
     for (int i = threadIdx.x; i < tokens * 4; i += blockDim.x)
         put_word(slab + slab_place(i / 4, VECTOR_BOX / 8) + i % 4 * 4, i % 4 ? 0 : 0x3f803f80u & 0xffff);
 }
 
-/* Where the copy engine has token `first` of a sequence: where lengths differ the batch is one. */
+/* Token `first` of a sequence in the copy engine's coordinates; packed batches are one batch entry. */
 __device__ __forceinline__ int box_token(const struct fpa_cuda_call &call, i64 b, int first)
 {
     return call.cu_seqlens ? (int)b + first : first;
@@ -2189,20 +2188,22 @@ __device__ __forceinline__ int box_batch(const struct fpa_cuda_call &call, i64 b
     return call.cu_seqlens ? 0 : (int)b;
 }
 
-/* Whether a box has tokens of the next sequence, too: a warp fetches those before them. */
+/* In packed batches: whether a box would also have tokens of the next sequence. A warp then fetches this sequence's
+ * tokens instead. */
 __device__ __forceinline__ bool is_cut_off(const struct fpa_cuda_call &call, int box_end, int end)
 {
     return call.cu_seqlens && box_end > end;
 }
 
-/* Whether all lanes of the warp that fetches keys arrive, in every stage: where a warp fetches one of them each lane
- * arrives for its own loads. */
+/* Whether all 32 lanes of a warp that fetches keys arrive, for every stage: if a warp's loads may fetch some stage,
+ * each lane arrives for its own loads. */
 __device__ __forceinline__ bool lanes_arrive(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
 {
     return !maps.keys || call.cu_seqlens;
 }
 
-/* The column of z: 16 tokens' ones, each followed by zeros. */
+/* Writes the column of z for 16 tokens, which all steps use: for each token a one and 7 zeros. All threads of the block
+ * call. */
 __device__ __forceinline__ void fill_ones(u32 ones)
 {
     for (int i = threadIdx.x; i < 16 * 4; i += blockDim.x)
@@ -2211,19 +2212,20 @@ __device__ __forceinline__ void fill_ones(u32 ones)
 
 enum { ONES_BYTES = 2048 };
 
-/* Operand b of 16 tokens' values, the first ones of a stage or `step` times 16 tokens further; ones follow them. */
+/* Operand b: values of 16 tokens, step number `step` of a stage; its next slab has the ones. */
 __device__ __forceinline__ u64 values_operand(u32 values, u32 ones, int step)
 {
     return further(slab_operand(values, ones - values), step * 2048, step * 2048);
 }
 
-/* c[N / 2] += a times the values of 16 tokens, and the ones of z. */
+/* Issues c += a times the values of 16 tokens, and the ones of z. */
 __device__ __forceinline__ void add_values(float *c, const u32 *a, u64 values)
 {
     multiply_values(c, a, values);
 }
 
-/* Operand b of 16 rows of a tile of the state: blocks of 8 columns lie 1024 bytes apart. */
+/* Operand b: 16 rows of a tile of the state, [column / 8][64 rows][8 columns]: blocks of 8 columns are 1024 bytes
+ * apart. */
 __device__ __forceinline__ u64 tile_operand(u32 address)
 {
     return operand(address, 128, 1024);
@@ -2231,22 +2233,22 @@ __device__ __forceinline__ u64 tile_operand(u32 address)
 
 /* ---- strips ----
  *
- * A warpgroup holds several strips. Its warps have SHARES of them side by side: so many times as many prefixes of one
- * strip each, and less to read for a product. Warp w has the strip w / (4 / SHARES) of a round and Prefixes of its
- * prefixes; a sum has two of them, as rows g and g + 8 of the warp's part. Sums of a round come by pairs of prefixes,
- * then by suffixes. */
+ * A warpgroup has several strips, and processes SHARES of them at the same time (a round): warp w has strip w * SHARES
+ * / 4 of the round, and PREFIXES = 2 * SHARES of its 8 prefixes. With more prefixes of one strip, a warp reads fewer
+ * rows for each product. A product has two prefixes, as rows g and g + 8 of the warp's part of a tile; products of a
+ * round are ordered by pairs of prefixes, then by suffixes. */
 enum {
     STAGE_VALUES = ROW_SLABS * SLAB64, /* bytes of a stage before its values */
     COPIED = TILE_NUMBERS * 2          /* bytes of a tile of a copy */
 };
 
-/* Blocks of a state kernel: their warpgroups, and what lies where in shared memory. */
+/* Sizes of a state kernel's blocks, and offsets in their shared memory. */
 template <int groups, int strips, int shares, int leaving, int prefix_blocks, bool own, int portion, int stages,
     int places,
           int ahead, int early> struct walk_sizes {
     enum {
         GROUPS = groups,         /* warpgroups that multiply */
-        GROUP_STRIPS = strips,     /* of each */
+        GROUP_STRIPS = strips,     /* strips of each */
         GROUP_TILES = strips * STRIP,
         BLOCK_STRIPS = groups * strips,
         BLOCK_TILES = groups * strips * STRIP,
@@ -2254,72 +2256,75 @@ template <int groups, int strips, int shares, int leaving, int prefix_blocks, bo
         THREADS_OF = 128 * groups + 128,
         SHARES = shares,
         PREFIXES = 2 * shares,    /* of a warp */
-        PREFIX_BLOCKS = prefix_blocks, /* that a factor of them lies in */
-        OWN = own,               /* strips whose prefixes are a suffix of theirs have a loop of their own */
-        ROUNDS = strips / shares, /* strips of a warp, one after the other */
+        PREFIX_BLOCKS = prefix_blocks, /* in which one factor of these prefixes lies: 1, or one for each prefix */
+        /* whether strips whose first suffix block has their prefixes' last factor have a loop of their own */
+        OWN = own,
+        ROUNDS = strips / shares, /* in which a warpgroup processes its strips, one after the other */
         PRODUCTS = STRIP * shares, /* of a round, for 16 tokens */
-        PORTION = portion,       /* that are begun together */
+        PORTION = portion,       /* products that are committed together */
         PORTIONS = (PRODUCTS + portion - 1) / portion,
-        STEPS = 4 * ROUNDS,      /* of a stage: 16 tokens and a round */
-        STAGES = stages,         /* keys and values of 64 tokens each, on their way */
-        LAYERS = ROUNDS * STRIP, /* of a warpgroup's tiles: one of each strip that its warps have side by side */
-        LEAVING = leaving,       /* layers that have a place for copies on their way out: all at a time, */
-        TOGETHER = leaving < LAYERS ? 1 : LAYERS, /* or one after the other */
-        TURNS = LAYERS / TOGETHER,   /* in which a copy leaves, */
-        TURN_PLACES = LEAVING / TOGETHER, /* and that are on their way */
-        /* steps whose suffixes are there: with two, those of the next one were read a step before features are formed
-         * of them */
+        STEPS = 4 * ROUNDS,      /* of a stage: 16 tokens times one round */
+        STAGES = stages,         /* of the ring: keys and values of 64 tokens each */
+        LAYERS = ROUNDS * STRIP, /* of a warpgroup's tiles: SHARES tiles, one of each strip of a round */
+        LEAVING = leaving,       /* layers for which shared memory has buffers through which copies are stored: */
+        TOGETHER = leaving < LAYERS ? 1 : LAYERS, /* stored at a time: all, or one */
+        TURNS = LAYERS / TOGETHER,   /* one after the other, in which a copy is stored, */
+        TURN_PLACES = LEAVING / TOGETHER, /* and that have buffers at the same time */
+        /* steps whose suffixes are in registers; 2: they are read a step before they are needed */
         AHEAD = ahead,
-        EARLY = early,           /* steps whose prefixes are there */
-        PLACES = places,         /* for a portion's features: with two, some are formed while others are multiplied */
+        EARLY = early,           /* steps whose prefixes are in registers */
+        /* register buffers for a portion's features; 2: features are formed while others are multiplied */
+        PLACES = places,
         ONES = STAGES * FETCHED,
-        OUT = ONES + ONES_BYTES, /* copies on their way out */
+        OUT = ONES + ONES_BYTES, /* buffers through which copies are stored */
         DECAYS = OUT + GROUPS * LEAVING * SHARES * COPIED, /* of stages */
         WEIGHTS = DECAYS, /* of the block's tiles */
         BARRIERS = WEIGHTS + BLOCK_TILES * 256, /* of stages: full, then free */
         SINK_BARRIER = STAGES,                 /* an additional barrier on which no thread waits: see add_chunk */
-        STAGED = BARRIERS + STAGES * 16 + 8, /* barriers of what a warpgroup's place has: it may leave */
-        SENT = STAGED + GROUPS * TURN_PLACES * 8 /* it has left */
+        STAGED = BARRIERS + STAGES * 16 + 8, /* barriers of each of these buffers: written, it may be stored; */
+        SENT = STAGED + GROUPS * TURN_PLACES * 8 /* stored, it may be overwritten */
     };
 };
 
-/* Where layer i of a warpgroup's tiles is put together before the copy engine stores it as a part of a copy of the
- * state. */
+/* The buffer from which the copy engine stores layer i of a warpgroup's tiles. */
 template <class sizes> __device__ __forceinline__ u32 layer_place(int group, int i)
 {
     return sizes::OUT + (group * sizes::LEAVING + i % sizes::LEAVING) * (sizes::SHARES * COPIED);
 }
 
+/* Offset of the barrier of that turn's buffers, from STAGED or SENT on. */
 template <class sizes> __device__ __forceinline__ u32 turn_barrier(int group, int turn)
 {
     return (group * sizes::TURN_PLACES + turn % sizes::TURN_PLACES) * 8;
 }
 
-/* How often the place of that turn has been used before, after so many copies of the state. */
+/* How often that turn's buffers have been used before, after so many copies of the state: the phase of their barriers
+ * is its parity. */
 template <class sizes> __device__ __forceinline__ u32 turn_count(u32 copies, int turn)
 {
     return copies * ((sizes::TURNS - 1 - turn % sizes::TURN_PLACES) / sizes::TURN_PLACES + 1)
         + turn / sizes::TURN_PLACES;
 }
 
-/* Blocks of 8 rows and 16 tokens in registers. They come in pairs, of which the last block ends one. */
+/* Blocks of 8 rows and 16 tokens in registers, as ldmatrix gives them: two blocks an instruction; if their number is
+ * odd, the first one by itself. */
 template <int blocks> struct fragments {
     u32 word[2 * blocks]; /* [block][half of the tokens] */
 };
 
-/* Where a lane finds them in a stage: its row of two blocks each. */
+/* The row whose address the lane gives to ldmatrix, for each two blocks: offset in a stage. */
 template <int blocks> struct fragment_rows {
     u32 pair[(blocks + 1) / 2];
 };
 
-/* What a lane knows of its warp's part of a strip. */
+/* Where a lane reads its warp's rows of a strip. */
 template <class sizes> struct strip_lane {
     struct fragment_rows<STRIP * SUFFIXES> suffix;
     struct fragment_rows<PREFIX_FACTORS * sizes::PREFIX_BLOCKS> factor;
-    int source[PREFIX_FACTORS][sizes::PREFIXES]; /* lane that has the prefix's row */
+    int source[PREFIX_FACTORS][sizes::PREFIXES]; /* lane of the factor's fragment that has the prefix's row */
 };
 
-/* Strip of a round that the warp works on, and the first of its prefixes there. */
+/* The warp's strip of a round, and the first of its prefixes there. */
 template <class sizes> __device__ __forceinline__ int warp_strip(void)
 {
     return own_warp() * sizes::SHARES / 4;
@@ -2330,7 +2335,7 @@ template <class sizes> __device__ __forceinline__ int warp_prefix(void)
     return own_warp() * sizes::PREFIXES % 8;
 }
 
-/* The lane's rows of blocks, at a stage's first 16 tokens, when blocks first (0 or 1) and later ones are fetched. */
+/* The lane's rows of blocks, in a stage's first 16 tokens, if blocks from `first` (0 or 1) on are fetched. */
 template <int blocks>
 __device__ __forceinline__ void find_rows(struct fragment_rows<blocks> &rows, const u32 *block, int first)
 {
@@ -2343,6 +2348,7 @@ __device__ __forceinline__ void find_rows(struct fragment_rows<blocks> &rows, co
     }
 }
 
+/* Looks up the rows of a strip's suffix blocks and prefixes in the tables. */
 template <class sizes> __device__ __forceinline__ struct strip_lane<sizes> find_strip(int strip, bool own)
 {
     struct strip_lane<sizes> lane;
@@ -2366,8 +2372,8 @@ template <class sizes> __device__ __forceinline__ struct strip_lane<sizes> find_
     return lane;
 }
 
-/* True when all strips of a warpgroup are of the first ones: no block is then read both as a suffix and for
- * prefixes. */
+/* Whether all of a warpgroup's strips are own ones (OWN_STRIPS): their first suffix block is read once, as a suffix and
+ * for prefixes. */
 template <class sizes> __device__ __forceinline__ bool are_own(int first_strip)
 {
     return sizes::OWN && first_strip + sizes::GROUP_STRIPS <= OWN_STRIPS;
@@ -2379,7 +2385,7 @@ __device__ __forceinline__ int tile_of(int first, int i)
     return first + i / STRIP < STRIPS ? strip_tile[first + i / STRIP][i % STRIP] : TILES;
 }
 
-/* Blocks first.. (0 or 1) of 16 tokens, from tokens' address on. */
+/* Reads the blocks from `first` (0 or 1) on, of 16 tokens at the address `tokens`. */
 template <int first, int blocks>
 __device__ __forceinline__ void fetch_fragments(struct fragments<blocks> &f, const struct fragment_rows<blocks> &rows,
                                                 u32 tokens)
@@ -2392,7 +2398,8 @@ __device__ __forceinline__ void fetch_fragments(struct fragments<blocks> &f, con
         load_transposed(f.word + 2 * i, tokens + rows.pair[(i + blocks % 2) / 2]);
 }
 
-/* The pair's prefixes: prefix[c][half of the tokens] = the product of the prefix's rows */
+/* Prefixes 2 pair and 2 pair + 1: prefix[c][half of the tokens] = the product of the prefix's rows. The
+ * rows come from other lanes by shuffle. */
 template <class sizes, int blocks>
 __device__ __forceinline__ void form_prefixes(u32 (*prefix)[2], const struct fragments<blocks> &factor,
                                               const struct strip_lane<sizes> &strip, int pair)
@@ -2407,7 +2414,8 @@ __device__ __forceinline__ void form_prefixes(u32 (*prefix)[2], const struct fra
     }
 }
 
-/* Features of 16 tokens for product j of a round, as operand a. */
+/* Operand a of product j of a round, in the register layout of wgmma: features of 16 tokens, prefixes times rows of a
+ * suffix block. */
 __device__ __forceinline__ void form_features(u32 *a, const u32 (*prefix)[2], const u32 *suffix, int j)
 {
     const u32 (*pair)[2] = prefix + j / STRIP * 2;
@@ -2418,21 +2426,23 @@ __device__ __forceinline__ void form_features(u32 *a, const u32 (*prefix)[2], co
     }
 }
 
-/* ---- queries behind the walk ----
+/* ---- chunk_output beside chunk_state ----
  *
- * NAME_chunk_output may run beside NAME_chunk_state. Blocks of both then have multiprocessors of their own: queries of
- * a chunk are read as soon as all copies of the state before it are there, mostly while they are in the second-level
- * cache. Who waits, waits for blocks that have begun. progress[0] counts the items that blocks of NAME_chunk_output
- * have taken; behind it, for each chunk of each head and block of columns, blocks of NAME_chunk_state that have written
- * their part of the copy. */
+ * NAME_chunk_output may run at the same time as NAME_chunk_state, on other multiprocessors. It processes the queries of
+ * a chunk as soon as all blocks of NAME_chunk_state have written their parts of the state before that chunk; these are
+ * then mostly still in the second-level cache. A block only waits for blocks that have started, so there is no
+ * deadlock. progress[0] counts the work items that blocks of NAME_chunk_output have taken; progress[1 + copy] counts,
+ * for each chunk of each head and block of columns, the blocks of NAME_chunk_state that have written their part of that
+ * copy. */
 
-/* A block's part of a copy is written. */
+/* Counts this block's part of a copy as written. By one thread, after the bulk stores are complete. */
 __device__ __forceinline__ void tell_copied(const struct fpa_cuda_call &call, i64 copy)
 {
     asm volatile("red.release.gpu.global.add.u32 [%0], %1;" : : "l"(call.progress + 1 + copy), "r"(1) : "memory");
 }
 
-/* Until all blocks have: what follows, by the copy engine, too, sees it. */
+/* Waits until all blocks (call.awaited) have written their parts. The proxy fence makes these visible to the copy
+ * engine, too. */
 __device__ __forceinline__ void wait_copied(const struct fpa_cuda_call &call, i64 copy)
 {
     const u32 *from = call.progress + 1 + copy;
@@ -2446,7 +2456,7 @@ __device__ __forceinline__ void wait_copied(const struct fpa_cuda_call &call, i6
     asm volatile("fence.proxy.async.global;" : : : "memory");
 }
 
-/* The next item that no block has taken. */
+/* Takes the next work item of all blocks: its number. */
 __device__ __forceinline__ u32 take_item(const struct fpa_cuda_call &call)
 {
     u32 index;
@@ -2456,16 +2466,18 @@ __device__ __forceinline__ u32 take_item(const struct fpa_cuda_call &call)
 
 /* ---- state ----
  *
- * S <- S + sum_j phi(k_j) v_j' (the chunked form). A block walks segments of
+ * S <- S + sum_j phi(k_j) v_j' (the chunked form). A block processes segments of
  * sequences, one after the other, with the tiles of its warpgroups' strips as fp32 sums; one more warpgroup fetches
- * keys and values. Sums are of bare products; weights enter where a state or a copy leaves. */
+ * keys and values. Sums are of features without their weights, which are multiplied when a state or a copy is
+ * stored. */
 
-/* Which of a warpgroup's tiles the warp has in sum j, and the first of its 16 rows there. */
+/* The tile of a warp's sums c[j], numbered among its warpgroup's. */
 template <class sizes> __device__ __forceinline__ int sum_tile(int j)
 {
     return (j / sizes::PRODUCTS * sizes::SHARES + warp_strip<sizes>()) * STRIP + j % STRIP;
 }
 
+/* The first of the 16 rows of that tile that the warp has. */
 template <class sizes> __device__ __forceinline__ int sum_row(int j)
 {
     return (warp_prefix<sizes>() + j % sizes::PRODUCTS / STRIP * 2) * 8;
@@ -2481,12 +2493,13 @@ template <class sizes> __device__ __forceinline__ void clear_sums(float (*c)[N /
             c[i][n] = 0;
 }
 
-/* ---- states as they are given and wanted ----
+/* ---- initial and final states ----
  *
- * A state is D rows of dv numbers, then z; sums lie tile by tile. All numbers of a warpgroup's sums are asked for
- * before any is used: a walk begins when the last of them is there. Sums are of features without their weights. */
+ * The caller's state has D rows of dv numbers, then z; sums are in tiles of features. All loads of a warpgroup's sums
+ * are issued before any number is used, so that a walk waits for memory once. Sums are of features without their
+ * weights. */
 
-/* pairs: two neighbours of a state are one load, or one store. */
+/* Two neighbouring numbers of a state. pairs: they are aligned to the size of both, so that one access suffices. */
 template <bool pairs> __device__ __forceinline__ float2 load_two(const state_element *s)
 {
     if constexpr (pairs) {
@@ -2505,15 +2518,15 @@ template <bool pairs> __device__ __forceinline__ void store_two(state_element *s
     }
 }
 
-/* What is known of the rows of a warp's sums, sixteen of each, while they are handed over: in the warp's part of the
- * place that copies leave from. Tables in memory, looked up one behind the other, would be waited for again and
- * again. */
+/* Entries of tables for the rows of a warp's sums, 16 rows each, in shared memory while states are exchanged: in the
+ * warp's part of the buffers through which copies leave. Looked up in device memory, one after the other, each would
+ * cost a memory latency. */
 enum { KNOWN_ROW = 16 }; /* bytes: feature, weight and its inverse */
 
 struct known_rows {
     u32 first;
 
-    /* of the lane's row of sum j; i: 0, or 1: 8 behind */
+    /* of the lane's row of sum j: i = 0: row g, 1: row g + 8 */
     __device__ __forceinline__ u32 row(int j, int i) const
     {
         return first + (16 * j + 8 * i + lane_row()) * KNOWN_ROW;
@@ -2535,7 +2548,7 @@ struct known_rows {
     }
 };
 
-/* Features of the warp's rows, FEATURES where there is none; weights and their inverses. */
+/* Fills these entries: features of the warp's rows, FEATURES where there is none; weights and their inverses. */
 template <class sizes> __device__ __forceinline__ void look_up_rows(const struct known_rows &known, int first_strip)
 {
     enum { ROWS = sizes::GROUP_TILES * 16 };
@@ -2552,7 +2565,7 @@ template <class sizes> __device__ __forceinline__ void look_up_rows(const struct
     __syncwarp();
 }
 
-/* A row's sums <- its numbers. */
+/* The lane's sums of a row (row g + 8 i of c) = the feature's numbers in a state. */
 template <bool pairs>
 __device__ __forceinline__ void load_tile_row(float *c, const state_element *s, u32 feature, int i, int block)
 {
@@ -2567,14 +2580,15 @@ __device__ __forceinline__ void load_tile_row(float *c, const state_element *s, 
         c[4 * COLUMN_TILES + 2 * i] = state_to_float(s[(i64)FEATURES * DV + feature]);
 }
 
-/* A row's sums over its weight; where that is no power of two rounded as division rounds, but without its branches: at
- * each of them a load would be waited for. */
+/* Divides a row's sums by its weight. If weights are not powers of two, the quotient is corrected by one step (fmaf) so
+ * that it is rounded like a division, but without the division's branches: at a branch the compiler would wait for the
+ * row's loads. */
 __device__ __forceinline__ void divide_row(float *c, int i, float weight, float inverse)
 {
     scale_row<ALL_TILES>(c, i, inverse);
 }
 
-/* A row's sums -> its numbers. */
+/* The feature's numbers in a state = the lane's sums of a row. */
 template <bool pairs>
 __device__ __forceinline__ void store_tile_row(const float *c, state_element *s, u32 feature, int i, int block)
 {
@@ -2588,7 +2602,7 @@ __device__ __forceinline__ void store_tile_row(const float *c, state_element *s,
         s[(i64)FEATURES * DV + feature] = state_from_float(c[4 * COLUMN_TILES + 2 * i]);
 }
 
-/* Where a walk leaves its state, or where the next one finds its own: the block of columns, and the state, or 0. */
+/* A state in device memory, NULL: none, and the block of columns that this block has of it. */
 template <class numbers> struct state_at {
     numbers *s;
     int block;
@@ -2599,6 +2613,7 @@ template <class numbers> struct state_at {
     }
 };
 
+/* Tile by tile: stores tile j of the sums (left), then loads tile j - 1 (given), or sets it to zero. */
 template <class sizes, bool pairs>
 __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct state_at<state_element> &left,
                                               const struct state_at<const state_element> &given,
@@ -2622,9 +2637,10 @@ __device__ __forceinline__ void exchange_rows(float (*c)[N / 2], const struct st
     }
 }
 
-/* Stores a warpgroup's sums as a state (left), if one is wanted, and loads the given state (given), or zeros, in
- * their place. Loads of a tile are issued while the stores of the next tile are under way, so that both directions
- * of memory are busy. */
+/* Stores a warpgroup's sums as a final state (left), if one is wanted, and replaces them by an initial state (given),
+ * or by zeros. Loads of a tile are issued while the stores of the next tile are in flight, so that both directions of
+ * memory are busy. Sums are multiplied by the features' weights before they are stored, and divided by them after all
+ * have been loaded. */
 template <class sizes>
 __device__ __forceinline__ void exchange_states(float (*c)[N / 2], const struct state_at<state_element> &left,
                                                 const struct state_at<const state_element> &given,
@@ -2645,12 +2661,12 @@ __device__ __forceinline__ void exchange_states(float (*c)[N / 2], const struct 
         for (int j = 0; j < 2 * sizes::GROUP_TILES; j++)
             divide_row(c[j / 2], j % 2, known.weight(j / 2, j % 2), known.inverse(j / 2, j % 2));
 }
-/* Two sums that are neighbours, times their row's weight, as a copy has them. */
+/* Two sums of neighbouring columns, times their feature's weight, as a pair of bf16. */
 __device__ __forceinline__ u32 copied_pair(const float *c, u32 weight)
 {
-    /* both are rounded, and the products are exact */
+    /* weights are powers of two: products of rounded numbers are exact */
     const u32 a = copy_times(copy_pair(c[0], c[1]), weight);
-    return weight == 0 ? 0 : a; /* without a feature: whatever the product was */
+    return weight == 0 ? 0 : a; /* no feature: 0, even if the sum is not finite */
 }
 
 __device__ __forceinline__ bool is_folded(int tile)
@@ -2658,8 +2674,9 @@ __device__ __forceinline__ bool is_folded(int tile)
     return tile >= WHOLE_TILES && tile < TILES;
 }
 
-/* Sums -> 16 rows of a tile of a copy, from row first on, in shared memory: four blocks of 8 x 8 at a time, rows g and
- * g + 8 of two times 8 columns. What a folded tile does not keep goes behind its last row. */
+/* A warp's sums -> 16 rows of a tile of a copy in shared memory, from row `first` on: by stmatrix, 16 rows and 16
+ * columns at a time. A tile is [column / 8][row][column % 8]. Rows that a folded tile leaves out are all written behind
+ * its last row. */
 __device__ __forceinline__ void stage_tile(const float *c, u32 tile, int first, u32 weights, bool folded)
 {
     u32 row = tile + (first + (threadIdx.x & 15)) * 16 + (threadIdx.x >> 4 & 1) * 1024, pitch = 1024;
@@ -2673,8 +2690,9 @@ __device__ __forceinline__ void stage_tile(const float *c, u32 tile, int first, 
                            [&](int n) { return row + n * pitch; });
 }
 
-/* A warpgroup's tiles of its count-th copy, to where they leave from. Turns of layers wait until what had their place
- * before has left. */
+/* Writes a warpgroup's tiles of its count-th copy to the buffers from which send_copies stores them. A buffer is free
+ * once the bulk store of what was there before has read it (SENT); after a turn's layers are written, STAGED tells the
+ * sending warp. */
 template <class sizes>
 __device__ __forceinline__ void stage_copy(const float (*c)[N / 2], u32 ring, u32 count, int first_strip)
 {
@@ -2689,7 +2707,7 @@ __device__ __forceinline__ void stage_copy(const float (*c)[N / 2], u32 ring, u3
 #pragma unroll
         for (int share = 0; share < sizes::SHARES; share++) {
             const int i = layer / STRIP * sizes::PRODUCTS + share * STRIP + layer % STRIP;
-            /* a strip begins with its group's */
+            /* a folded tile is the first one of its strip */
             const bool folded = i % STRIP == 0 && is_folded(tile_of(first_strip, sum_tile<sizes>(i)));
             stage_tile(c[i], place, sum_row<sizes>(i),
                        ring + sizes::WEIGHTS + (warpgroup * sizes::GROUP_TILES + sum_tile<sizes>(i)) * 256
@@ -2704,7 +2722,7 @@ __device__ __forceinline__ void stage_copy(const float (*c)[N / 2], u32 ring, u3
     }
 }
 
-/* Sums as they are, from a tile's row on, in the order of a copy. */
+/* fp32 sums of 16 rows of a tile, from row `first` on -> a segment's total, in the order of a copy, without weights. */
 __device__ __forceinline__ void store_total_tile(const float *c, float *total, int tile, int first)
 {
     if (tile >= TILES)
@@ -2722,20 +2740,24 @@ __device__ __forceinline__ void store_total_tile(const float *c, float *total, i
     }
 }
 
-/* A segment of a head's keys, of which a block has some strips. */
+/* What a block processes at a time: a segment of a head's keys, for one slice of the features and one block of
+ * columns. */
 struct walk {
     int block;        /* of columns */
     struct sequence own;
     i64 b, head;
-    int segment, first_chunk, end_chunk, end; /* end: token; all 0 behind a sequence's end */
+    /* end: behind the last token. In packed batches there may be no such segment (is_idle) */
+    int segment, first_chunk, end_chunk, end;
 };
 
-/* A block takes one after the other, with the same strips: gridDim.x is a multiple of SLICES. */
+/* Walks of all blocks. A block takes every gridDim.x-th one; gridDim.x is a multiple of COLUMN_BLOCKS * SLICES_OF, so
+ * that its strips stay the same. */
 template <class sizes> __device__ __forceinline__ u32 count_walks(const struct fpa_cuda_call &call)
 {
     return (u32)(call.batch * call.heads * call.segments) * (COLUMN_BLOCKS * sizes::SLICES_OF);
 }
 
+/* The first of the block's strips. */
 template <class sizes> __device__ __forceinline__ int block_strip(void)
 {
     return blockIdx.x / COLUMN_BLOCKS % sizes::SLICES_OF * sizes::BLOCK_STRIPS;
@@ -2756,19 +2778,20 @@ template <class sizes> __device__ __forceinline__ struct walk find_walk(const st
     return w;
 }
 
-/* Behind a sequence's end is no such segment, and nobody looks for its total. */
+/* In packed batches: whether the sequence has no such segment; its total is not read either. */
 __device__ __forceinline__ bool is_idle(const struct fpa_cuda_call &call, const struct walk &w)
 {
     return call.cu_seqlens && w.segment >= count_segments(call, w.own.length);
 }
 
-/* A state before the segment, which the call gives. */
+/* Whether the segment begins with an initial state that the caller gives. */
 __device__ __forceinline__ bool is_given(const struct fpa_cuda_call &call, const struct walk &w)
 {
     return w.segment == 0 && is_given(call, w.own.number);
 }
 
-/* The first chunk of which there is a copy; the end, when none is wanted. */
+/* The first chunk before which a copy of the state is stored: not the first one, if its state is zero; the end, if no
+ * copies are wanted. */
 __device__ __forceinline__ int copied_chunk(const struct fpa_cuda_call &call, const struct walk &w)
 {
     return call.states ? w.first_chunk + !is_given(call, w) : w.end_chunk;
@@ -2787,7 +2810,7 @@ __device__ __forceinline__ void copy_stage(const struct fpa_cuda_call &call, con
                 full);
 }
 
-/* The same by a warp. */
+/* The same by the loads of a warp. */
 template <class sizes>
 __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, const struct walk &w, u32 ring, int slot,
                                             int first)
@@ -2800,8 +2823,8 @@ __device__ __forceinline__ void fetch_stage(const struct fpa_cuda_call &call, co
     arrive_loaded(ring + sizes::BARRIERS + slot * 8);
 }
 
-/* The block's share of the state before a segment into the second-level cache, while the walk before is still at its
- * last tokens. */
+/* Prefetches the block's share of a walk's initial state into the second-level cache: the producer is then some stages
+ * ahead of the warpgroups, which still process the last tokens of the walk before. */
 template <class sizes>
 __device__ __forceinline__ void bring_near(const struct fpa_cuda_call &call, const struct walk &w)
 {
@@ -2814,8 +2837,8 @@ __device__ __forceinline__ void bring_near(const struct fpa_cuda_call &call, con
                      "r"(left < SHARE ? left : SHARE) : "memory");
 }
 
-/* z counts a token by its row of ones: those behind a walk's end have zeros there, until whole tiles come to the slot
- * again. One lane, which then tells that the slot is full. */
+/* z counts a token by its row of ones, so tokens behind a walk's end get zeros there, and ones again when a whole tile
+ * comes to the slot. By one lane, before it arrives. Bit i of ended: slot i has such zeros. */
 template <class sizes> __device__ __forceinline__ void end_ones(u32 ring, int slot, int tokens, u32 &ended)
 {
     if (tokens >= 64 && !(ended >> slot & 1))
@@ -2826,15 +2849,15 @@ template <class sizes> __device__ __forceinline__ void end_ones(u32 ring, int sl
         put_word(ring + slot * FETCHED + slab_place(i, VECTOR_BOX / 8), i < tokens ? 0x3f803f80u & 0xffff : 0);
 }
 
-/* Of the last warpgroup three warps: 64 tokens at a time into the ring; each has slots of its own, so that it sees all
- * phases of their barriers. */
+/* The producer's three warps: 64 tokens at a time into the ring. Each slot always has the same warp, which so sees all
+ * phases of its barriers. */
 template <class sizes>
 __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                u32 ring)
 {
     const int warp = own_warp();
     struct turn at = {0, 1};
-    u32 ended = 0; /* slots with a walk's end */
+    u32 ended = 0; /* bit i: slot i has zeros in place of some ones */
 #pragma unroll 1
     for (u32 index = blockIdx.x; index < count_walks<sizes>(call); index += gridDim.x) {
         const struct walk w = find_walk<sizes>(call, index);
@@ -2856,7 +2879,9 @@ __device__ __forceinline__ void producer_walks(const struct fpa_cuda_call &call,
         }
     }
 }
-/* The fourth: warpgroups' tiles -> the copies that queries read. A lane sends a tile. */
+/* The producer's fourth warp: stores the copies of a walk. Once a warpgroup has written a turn's tiles to shared memory
+ * (STAGED), each lane stores one of them by a bulk copy; once these have been read, the buffers are free again (SENT).
+ * When all of a copy is in memory, chunk_output is told, if it runs at the same time (call.awaited). */
 template <class sizes>
 __device__ __forceinline__ void send_copies(const struct fpa_cuda_call &call, const struct walk &w, u32 ring,
                                             u32 &count)
@@ -2902,6 +2927,7 @@ template <class sizes> __device__ __forceinline__ void send_walks(const struct f
         send_copies<sizes>(call, find_walk<sizes>(call, index), ring, count);
 }
 
+/* A warpgroup's products have read the stage: the producer may overwrite it. */
 template <class sizes> __device__ __forceinline__ void free_stage(u32 ring, int slot)
 {
     const u32 barrier = ring + sizes::BARRIERS + (sizes::STAGES + slot) * 8;
@@ -2909,7 +2935,7 @@ template <class sizes> __device__ __forceinline__ void free_stage(u32 ring, int 
         barrier_arrive(barrier);
 }
 
-/* A step of a stage: 16 tokens of keys, with one of the warp's strips. */
+/* A step: 16 tokens of keys in stage `slot`, multiplied by the features of one round of strips. */
 template <class sizes> struct step_at {
     int slot, step;
 
@@ -2919,11 +2945,11 @@ template <class sizes> struct step_at {
     }
 };
 
-/* What a warp's next features are made of. Factors are read a step before their prefixes are formed: shuffles do not
- * wait. */
+/* Register fragments of which a warp forms its next features. Factors are read a step before their prefixes are formed,
+ * so that the shuffles that form these need not wait for ldmatrix. */
 template <class sizes> struct walk_rows {
     struct fragments<PREFIX_FACTORS * sizes::PREFIX_BLOCKS> factor;
-    u32 prefix[sizes::EARLY][sizes::PREFIXES][2]; /* of steps in turn */
+    u32 prefix[sizes::EARLY][sizes::PREFIXES][2]; /* [step % EARLY][prefix][half of the tokens] */
     struct fragments<STRIP * SUFFIXES> suffix[sizes::AHEAD];
 };
 
@@ -2934,7 +2960,8 @@ __device__ __forceinline__ void fetch_factors(struct walk_rows<sizes> &rows, con
     fetch_fragments<0>(rows.factor, strip[at.step % sizes::ROUNDS].factor, at.tokens(ring));
 }
 
-/* own: the first suffix is what the last factor was read from, of the same step. */
+/* own: the first suffix block is the one that the prefixes' last factor lies in, and is copied from there; rows.factor
+ * is of the same step then. */
 template <class sizes, bool own>
 __device__ __forceinline__ void fetch_suffixes(struct walk_rows<sizes> &rows,
                                                struct fragments<STRIP * SUFFIXES> &suffix,
@@ -2948,6 +2975,7 @@ __device__ __forceinline__ void fetch_suffixes(struct walk_rows<sizes> &rows,
     fetch_fragments<own ? 1 : 0>(suffix, strip[at.step % sizes::ROUNDS].suffix, at.tokens(ring));
 }
 
+/* Forms two of a step's prefixes. */
 template <class sizes>
 __device__ __forceinline__ void form_pair(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip,
                                           struct step_at<sizes> at, int pair)
@@ -2956,8 +2984,8 @@ __device__ __forceinline__ void form_pair(struct walk_rows<sizes> &rows, const s
     form_prefixes(prefix, rows.factor, strip[at.step % sizes::ROUNDS], pair);
 }
 
-/* Suffixes of a step, and factors of the one behind that whose prefixes were formed: own ones want the factors of their
- * step. */
+/* Reads the suffixes of one step and the factors of another. With `own`, suffixes are copied from the factors of their
+ * own step: with AHEAD = EARLY rows.factor still has these, else the factors that are read now are. */
 template <class sizes, bool own>
 __device__ __forceinline__ void fetch_rows(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip,
                                            u32 ring, struct step_at<sizes> suffixes, struct step_at<sizes> factors)
@@ -2969,8 +2997,9 @@ __device__ __forceinline__ void fetch_rows(struct walk_rows<sizes> &rows, const 
         fetch_factors(rows, strip, ring, factors);
 }
 
-/* The portion's features have been formed. Prefixes that no later portion needs become those of the next step that has
- * their place; behind the last portion come its suffixes, and factors of the step after it. */
+/* Called when a portion's features have been formed: prefixes that no later portion of the step needs are replaced by
+ * those of step + EARLY; after the last portion, the suffixes of step + AHEAD and the factors of step + EARLY + 1 are
+ * read. */
 template <class sizes, bool own>
 __device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const struct strip_lane<sizes> *strip, u32 ring,
                                         int slot, int next_slot, int step, int portion)
@@ -2986,9 +3015,11 @@ __device__ __forceinline__ void prepare(struct walk_rows<sizes> &rows, const str
                                step_at<sizes>{prefixes + 1 < STEPS ? slot : next_slot, (prefixes + 1) % STEPS});
 }
 
-/* c += a chunk's keys and values; its first stage is at.slot. Behind the last stage rows are read once more that nobody
- * uses. The chunk's first stage has none before it to free, but arrives as all others do: beside an arrival under a
- * condition ptxas serialises the products of some heads (C7511). */
+/* c += phi(K)' V of a chunk, whose first stage is at.slot. Products of PLACES - 1 portions stay in flight while the
+ * next portion's features are formed, also from one stage to the next. So a stage is freed in the second step of the
+ * next one, when its last products are complete. In the last stage rows for a next step are read from that stage again,
+ * and not used. The first stage has no stage before it to free and arrives at a barrier on which no thread waits: with
+ * an arrival under a condition ptxas serialises the products of some heads (C7511). */
 template <class sizes, bool own>
 __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_lane<sizes> *strip, u32 ring,
                                           struct turn &at, int stages)
@@ -3009,7 +3040,7 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_
         if (step < sizes::EARLY)
             fetch_factors(rows, strip, ring, step_at<sizes>{at.slot, step + 1});
     }
-    do { /* at least once: the compiler has to see that products go on from one turn to the next */
+    do { /* not a while loop: ptxas has to see that products stay in flight from one iteration to the next */
         const u32 values = ring + at.slot * FETCHED + STAGE_VALUES;
         struct turn next = at;
         advance<sizes::STAGES>(next);
@@ -3018,7 +3049,7 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_
             const int step = i / PORTIONS, portion = i % PORTIONS;
             u32 (*a)[4] = features[i % sizes::PLACES];
             multiply_wait<sizes::PLACES - 1>();
-            if (i == PORTIONS) /* the stage before: its products are through now */
+            if (i == PORTIONS) /* the stage before: its products are complete now */
                 free_stage<sizes>(ring, stages < all ? slot_before<sizes::STAGES>(at) : sizes::SINK_BARRIER);
 #pragma unroll
             for (int n = 0; n < sizes::PORTION; n++)
@@ -3042,16 +3073,17 @@ __device__ __forceinline__ void add_chunk(float (*c)[N / 2], const struct strip_
     free_stage<sizes>(ring, slot_before<sizes::STAGES>(at));
 }
 
-/* Where the sums of a walk are to be stored as a state, by the walk that follows on the block: an offset from
- * call.state_out (-1: not wanted) and the block of columns. An offset, since of a pointer that is carried round
- * the loop the compiler does not know that it points to global memory. */
+/* A final state that is still in registers: begin_walk of the block's next walk stores it while it loads an initial
+ * state. place: offset from call.state_out (-1: no final state is wanted); block: of columns. An offset, since the
+ * compiler does not know that a pointer carried round the loop points to global memory. */
 struct left_state {
     i64 place;
     int block;
 };
 
-/* Sums before the segment's first chunk: the given state or zeros. They replace the sums of the walk before, which
- * are stored at the same time. */
+/* c = the segment's initial state, or zeros. The previous walk's sums, which c still has, are stored at the same time
+ * as its final state, if one is wanted (left). Tables of rows are looked up into the buffers through which copies
+ * leave, so this first waits until the last copies have been read from there. */
 template <class sizes>
 __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_cuda_call &call,
                                            const struct left_state &left,
@@ -3068,18 +3100,19 @@ __device__ __forceinline__ void begin_walk(float (*c)[N / 2], const struct fpa_c
     if (to.s || given.s)
 #pragma unroll
         for (int turn = 0; turn < sizes::TURN_PLACES; turn++)
-            /* the last copy has left the place */
+            /* the last copy there has been read by its bulk store */
             barrier_wait(ring + sizes::SENT + turn_barrier<sizes>(warpgroup, turn),
                          ~turn_count<sizes>(copies, turn) & 1);
     exchange_states<sizes>(c, to, given, known, first_strip);
-    /* before a copy comes into it; not behind a branch, for which ptxas would spill more */
+    /* all warps have read the tables, before a copy is written there; under a condition ptxas would spill more */
     warpgroup_sync(1 + warpgroup);
 #pragma unroll
     for (int i = 0; i < sizes::GROUP_TILES; i++)
         take<N / 2>(c[i]);
 }
 
-/* ... and behind the last one: a segment's total, or where they go as a state. */
+/* After a segment's last chunk. If the sequence has several segments (call.totals), stores the sums as this one's
+ * total, for segment_scan; else returns where the next begin_walk stores them as the final state. */
 template <class sizes>
 __device__ __forceinline__ struct left_state end_walk(const float (*c)[N / 2], const struct fpa_cuda_call &call,
                                                       const struct walk &w, int first_strip)
@@ -3096,6 +3129,8 @@ __device__ __forceinline__ struct left_state end_walk(const float (*c)[N / 2], c
         store_total_tile(c[i], total, tile_of(first_strip, sum_tile<sizes>(i)), sum_row<sizes>(i));
     return {-1, 0};
 }
+/* What a warpgroup that multiplies does: for each walk, initial state, then for each chunk the copy before it and the
+ * update. */
 template <class sizes, bool own>
 __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, u32 ring)
 {
@@ -3112,7 +3147,7 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
     struct left_state left = {-1, 0};
     clear_sums<sizes>(c);
 #pragma unroll 1
-    /* behind the last walk its state leaves */
+    /* one iteration more stores the last walk's final state */
     for (u32 index = blockIdx.x; index < count_walks<sizes>(call) + gridDim.x; index += gridDim.x) {
         const bool is_behind = index >= count_walks<sizes>(call);
         const struct walk w = find_walk<sizes>(call, is_behind ? blockIdx.x : index);
@@ -3120,12 +3155,12 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
         const struct state_at<const state_element> given =
             {walks && w.segment == 0 ? given_state(call, w.own.number, w.head) : 0, w.block};
         begin_walk<sizes>(c, call, left, given, ring, copies, first_strip);
-        if (!walks) /* after the last walk, or a walk of one of several segments, which leaves a total and no states */
+        if (!walks) /* after the last walk, or if the sequence has no such segment */
             continue;
 #pragma unroll 1
         for (int chunk = w.first_chunk; chunk < w.end_chunk; chunk++) {
             const int start = chunk * (int)call.chunk;
-            /* the last one's with its tail */
+            /* the last chunk has its tail, too */
             const int end = chunk + 1 < w.end_chunk && w.end - start > call.chunk ? start + (int)call.chunk : w.end;
             if (chunk >= copied_chunk(call, w))
                 stage_copy<sizes>(c, ring, copies++, first_strip);
@@ -3140,14 +3175,16 @@ __device__ __forceinline__ void overlap_walks(const struct fpa_cuda_call &call, 
     }
 }
 
-/* Where no strip is its own, the walk of these is compiled with the other one if ptxas serialises the products of that
- * one alone. */
+/* Whether the loop for own strips is compiled although no warpgroup has such strips alone. For some heads ptxas
+ * serialises the products of the general loop if that is the only one; the source is then compiled once more with
+ * FPA_CUDA_SERIALIZED. */
 #ifdef FPA_CUDA_SERIALIZED
 enum { BOTH_WALKS = 1 };
 #else
 enum { BOTH_WALKS = 0 };
 #endif
 
+/* The kernel: initialises barriers, columns of ones and weights of copies, then each warp takes its role. */
 template <class sizes, int registers, int producer_registers>
 __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps)
 {
@@ -3165,12 +3202,12 @@ __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, cons
             barrier_init(ring + sizes::STAGED + i * 8, 4);
             barrier_init(ring + sizes::SENT + i * 8, 1);
         }
-        fence_shared(); /* the copy engine arrives at them */
+        fence_shared(); /* so that the copy engine sees the barriers */
     }
     fill_ones(ring + sizes::ONES);
     fence_shared();
 #pragma unroll 1
-    /* slab 0, or whichever a block has there, which has nothing behind its coordinates either */
+    /* behind slab 0's coordinates; a block without slab 0 has another slab there, which has unused room there, too */
     for (int i = 0; i < sizes::STAGES; i++)
         fill_row_of_ones(ring + i * FETCHED, 64);
     for (int i = threadIdx.x; i < sizes::BLOCK_TILES * 64; i += sizes::THREADS_OF) {
@@ -3187,7 +3224,7 @@ __device__ __forceinline__ void walk_keys(const struct fpa_cuda_call &call, cons
             send_walks<sizes>(call, ring);
     } else {
         registers_raise<registers>();
-        /* the whole warp's answer: products behind a branch of one lane's would be serialised */
+        /* uniform in the warp: ptxas would serialise products under a branch that may diverge */
         if ((sizes::OWN || BOTH_WALKS)
             && from_lane(are_own<sizes>(block_strip<sizes>() + (threadIdx.x >> 7) * sizes::GROUP_STRIPS), 0))
             overlap_walks<sizes, true>(call, ring);
@@ -3216,16 +3253,16 @@ taylor2_d16_chunk_state_small(const __grid_constant__ struct fpa_cuda_call call,
 }
 #endif
 
-/* ---- carry ----
+/* ---- segment_scan ----
  *
- * Segments of a sequence were walked side by side, each from zero. With
+ * Segments of a sequence were processed at the same time, each from zero. With
  *     base_s = base_{s-1} + total_{s-1},  base_0 = 0,
  * the state before a chunk of segment s is its copy plus base_s. A
- * block takes elements of one segment, CARRIED a thread; the block of the last one writes the final state. */
+ * block has elements of one segment, CARRIED for each thread; blocks of the last one write the final state. */
 
 enum {
-    CARRIED = 8,    /* elements a thread */
-    CARRIED_AT_ONCE = 8 /* copies, which are all asked for before one is added to */
+    CARRIED = 8,    /* elements for each thread */
+    CARRIED_AT_ONCE = 8 /* copies that are loaded before the first is used */
 };
 
 __device__ __forceinline__ void add_total(float *base, const float *total)
@@ -3238,7 +3275,7 @@ __device__ __forceinline__ void add_total(float *base, const float *total)
         base[i] = base[i] + add[i];
 }
 
-/* A thread's elements of a copy, as it has them. */
+/* A thread's elements of a copy. */
 struct carried {
     uint4 words;
 };
@@ -3248,7 +3285,7 @@ __device__ __forceinline__ struct carried load_carried(const copy_element *copy)
     return {*(const uint4 *)copy};
 }
 
-/* They and the base -> a copy. */
+/* Stores them plus the base to the copy. */
 __device__ __forceinline__ void add_base(copy_element *copy, const struct carried &at, const float *base, float weight)
 {
     u32 word[4] = {at.words.x, at.words.y, at.words.z, at.words.w};
@@ -3258,7 +3295,7 @@ __device__ __forceinline__ void add_base(copy_element *copy, const struct carrie
     *(uint4 *)copy = uint4{word[0], word[1], word[2], word[3]};
 }
 
-/* Row 64 tile + 8 c + r that a copy's element belongs to. */
+/* The row (of all tiles of 64) to which an element of a copy belongs. */
 __device__ __forceinline__ int copied_row(int element)
 {
     const int place = element % COPY_NUMBERS, behind = place - WHOLE_TILES * TILE_NUMBERS;
@@ -3267,14 +3304,14 @@ __device__ __forceinline__ int copied_row(int element)
     return (WHOLE_TILES + behind / FOLDED_NUMBERS) * 64 + unfold_row(behind / 8 % 40);
 }
 
-/* And the 8 columns, of those that a block has. */
+/* Its 8 columns, among those of a block. */
 __device__ __forceinline__ int copied_columns(int element)
 {
     const int place = element % COPY_NUMBERS, behind = place - WHOLE_TILES * TILE_NUMBERS;
     return behind < 0 ? place / 512 % ALL_TILES : behind / 320 % ALL_TILES;
 }
 
-/* A row's 8 columns, of values or of z, to those of a state. */
+/* Stores a row's 8 columns, of values or of z, to a state as given to the caller. */
 __device__ __forceinline__ void store_final(state_element *s, const float *base, int element)
 {
     const int f = tile_feature[copied_row(element)], block = element / COPY_NUMBERS, n = copied_columns(element);
@@ -3290,7 +3327,7 @@ __device__ __forceinline__ void store_final(state_element *s, const float *base,
     }
 }
 
-/* The same from a state. */
+/* Loads them from a state as given. */
 __device__ __forceinline__ void load_given(float *base, const state_element *s, int element)
 {
     const int f = tile_feature[copied_row(element)], block = element / COPY_NUMBERS, n = copied_columns(element);
@@ -3306,7 +3343,8 @@ __device__ __forceinline__ void load_given(float *base, const state_element *s, 
     }
 }
 
-/* A thread's elements of the copies before chunks `chunk` on; of those that have none yet, zeros. */
+/* Loads a thread's elements of the copies before chunks `chunk` on; zeros for the segment's first chunk, which has
+ * no copy yet. */
 __device__ __forceinline__ void ask_for_copies(struct carried *at, const copy_element *copies, i64 chunk, i64 first,
                                                i64 end, bool adds)
 {
@@ -3316,9 +3354,10 @@ __device__ __forceinline__ void ask_for_copies(struct carried *at, const copy_el
             && chunk + i > first ? load_carried(copies + (chunk + i) * (COPY_ROWS * COLUMNS)) : carried{};
 }
 
-/* Copies before chunks first .. end - 1 of a segment, and what each thread has of them: the copy before the segment's
- * own first chunk is the base. adds: else they are complete already, or the thread has no elements. Queries that wait
- * for them are told; meanwhile the next ones come. */
+/* Adds the base to the copies before chunks first .. end - 1 of a segment; the copy before its first chunk is the
+ * base itself. adds: false if copies are complete
+ * already, or if the thread has no elements. Signals each copy to queries that wait for it, while the next ones are
+ * loaded. */
 __device__ __forceinline__ void carry_copies(const struct fpa_cuda_call &call, const struct sequence &own, i64 head,
                                              i64 first, i64 end, const float *base, int element, bool adds)
 {
@@ -3337,14 +3376,14 @@ __device__ __forceinline__ void carry_copies(const struct fpa_cuda_call &call, c
         ask_for_copies(at, copies, chunk + CARRIED_AT_ONCE, first, end, adds);
         if (call.kept && call.awaited) {
             const i64 last = chunk + CARRIED_AT_ONCE < end ? chunk + CARRIED_AT_ONCE : end;
-            __syncthreads(); /* all have written theirs */
+            __syncthreads(); /* all threads have written */
             for (i64 copy = chunk * COLUMN_BLOCKS + threadIdx.x; copy < last * COLUMN_BLOCKS; copy += blockDim.x)
                 tell_copied(call, before * COLUMN_BLOCKS + copy);
         }
     }
 }
 
-/* Some elements of a segment of a head, by the block's threads. */
+/* Processes elements of a segment of a head, by all threads of the block. */
 __device__ __forceinline__ void carry(const struct fpa_cuda_call &call, u32 index)
 {
     const u32 elements = blockDim.x * CARRIED, blocks = (COPY_ROWS * COLUMNS + elements - 1) / elements;
@@ -3376,7 +3415,7 @@ __device__ __forceinline__ void carry(const struct fpa_cuda_call &call, u32 inde
 }
 
 #if FPA_CUDA_HAS(FPA_CUDA_PART_ROWS)
-/* Beside queries some blocks take one segment after the other, in the order in which these are read. */
+/* Beside chunk_output, a few blocks process one segment after the other, in the order in which these are read. */
 extern "C" __global__ void __launch_bounds__(1024)
 taylor2_d16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 {
@@ -3393,14 +3432,14 @@ taylor2_d16_segment_scan(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- chunk_output ----
  *
- * o_t = phi(q_t)' S + sum over the chunk's visible j of k(q_t, k_j) v_j, divided by the same sum with v = 1. Blocks
- * stay and take QUERY_TOKENS queries of one head after the other. Their tiles of 64 go to the warpgroups in turn, so
- * that all see about equally many keys; one more warpgroup fetches: one warp queries and tiles of the state, three
- * warps keys and values. */
+ * o_t = phi(q_t)' S + sum over the chunk's visible j of k(q_t, k_j) v_j, divided by the same sum with v = 1. Blocks are
+ * persistent; a work item is QUERY_TOKENS queries of a head. Its tiles of 64 queries go to the warpgroups alternately,
+ * so that all see about equally many keys. In one more warpgroup, one warp fetches queries and tiles of the state,
+ * three warps fetch keys and values. */
 enum {
     CHUNK_OUTPUT_GROUPS = 2,       /* warpgroups that multiply */
-    QUERY_TILES64 = QUERY_TOKENS / 64 / CHUNK_OUTPUT_GROUPS, /* of a warpgroup */
-    /* bytes from one of a warpgroup's tiles of queries to the next, in a slab */
+    QUERY_TILES64 = QUERY_TOKENS / 64 / CHUNK_OUTPUT_GROUPS, /* tiles of 64 queries of a warpgroup */
+    /* bytes in a slab from one of a warpgroup's tiles of queries to its next one */
     NEXT_TILE = CHUNK_OUTPUT_GROUPS * SLAB64,
     NEXT_SLAB = QUERY_TOKENS * 128,
     QUERY_BYTES = ROW_SLABS * NEXT_SLAB,
@@ -3409,38 +3448,40 @@ enum {
     TILE_STAGES = 8,
     KEY_VALUES = ROW_SLABS * SLAB64,    /* bytes of a stage of keys before its values */
     KEY_STAGES = 4,
-    /* places in shared memory */
+    /* offsets in shared memory */
     KEY_RING = QUERY_STAGES * QUERY_BYTES,
     TILE_RING = KEY_RING + KEY_STAGES * FETCHED,
-    KEY_ONES = TILE_RING + TILE_STAGES * TILE_BYTES, /* behind all values, of which they are one more slab */
+    /* behind all stages: ones of z, which operands address as a following slab of values */
+    KEY_ONES = TILE_RING + TILE_STAGES * TILE_BYTES,
     KEY_GATES = KEY_ONES + ONES_BYTES,
     QUERY_GATES = KEY_GATES,
-    QUERY_BARRIERS = QUERY_GATES, /* full, then free; likewise the others */
+    QUERY_BARRIERS = QUERY_GATES, /* full ones, then free ones; likewise below */
     TILE_BARRIERS = QUERY_BARRIERS + 16 * QUERY_STAGES,
     KEY_BARRIERS = TILE_BARRIERS + 16 * TILE_STAGES,
     ITEM_BARRIERS = KEY_BARRIERS + 16 * KEY_STAGES,
     ITEM_STAGES = 2,
-    QUERY_ITEMS = (ITEM_BARRIERS + 16 * ITEM_STAGES + 15) / 16 * 16, /* what the queries are */
+    QUERY_ITEMS = (ITEM_BARRIERS + 16 * ITEM_STAGES + 15) / 16 * 16, /* the item of each stage of queries */
     ITEM_BYTES = 64,
-    ITEM_RING = QUERY_ITEMS + QUERY_STAGES * ITEM_BYTES, /* items that the block has taken */
-    /* of each stage of keys that has the edge: not zero, some value was not finite */
+    /* items that warp 0 of the producer passes to its other warps */
+    ITEM_RING = QUERY_ITEMS + QUERY_STAGES * ITEM_BYTES,
+    /* of each stage of keys at the causal edge: not 0: some value was not finite */
     KEY_EDGES = ITEM_RING + ITEM_STAGES * ITEM_BYTES,
-    /* behind which a stage's values are as they are multiplied */
+    /* of each stage of keys: its values have been checked (producer_look) */
     EDGE_BARRIERS = (KEY_EDGES + 4 * KEY_STAGES + 7) / 8 * 8,
     CHUNK_OUTPUT_THREADS = 128 * CHUNK_OUTPUT_GROUPS + 128
 };
 
 /* QUERY_TOKENS queries of one head and block of columns. */
 struct item {
-    int first; /* token; -1 behind the last item. await_item() knows that it comes first */
+    int first; /* token; -1: there are no more items. The first member: await_item() reads it by its address */
     int block, first_key, end_key;
     i64 b, query_head, head;
-    bool reads;                /* a state */
+    bool reads;                /* whether it reads a copy of the state */
     int length;                /* of the sequence */
-    i64 copy;                  /* number of its copy */
+    i64 copy;                  /* number of that copy */
 };
 
-/* Of a head of a sequence; where lengths differ of a head. */
+/* Blocks of queries of a head of a sequence; in packed batches, of a head of all sequences (an upper bound). */
 __device__ __forceinline__ u32 count_query_blocks(const struct fpa_cuda_call &call)
 {
     return (u32)(call.cu_seqlens ? call.length / QUERY_TOKENS + call.sequences
@@ -3452,18 +3493,18 @@ __device__ __forceinline__ u32 count_items(const struct fpa_cuda_call &call)
     return (u32)(call.batch * call.query_heads) * count_query_blocks(call) * COLUMN_BLOCKS;
 }
 
-/* Number `index`; the whole warp calls, which looks its sequence up together. */
+/* Work item number `index`. The whole warp calls: in packed batches its lanes search the sequence together. */
 __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &call, u32 index)
 {
     struct item item;
     const u32 blocks = count_query_blocks(call);
     const u32 heads = (u32)call.batch * (u32)call.query_heads, beside = (u32)call.beside;
-    /* heads that are beside each other are walked together, from their first tokens on */
+    /* `beside` heads are processed alternately, block of queries by block of queries */
     const u32 set = index / COLUMN_BLOCKS / (beside * blocks) * beside, width = heads - set < beside ? heads - set
         : beside;
     const u32 place = index / COLUMN_BLOCKS % (beside * blocks), owner = set + place % width;
     item.block = index % COLUMN_BLOCKS;
-    /* of one chunk: the longest items first */
+    /* with one chunk, the items with most keys first */
     const u32 turn = call.chunks > 1 ? place / width : blocks - 1 - place / width;
     const struct part at = part_of<true>(call, call.cu_seqlens ? index / COLUMN_BLOCKS : owner * blocks + turn,
                                          (u32)call.query_heads, blocks, QUERY_TOKENS);
@@ -3471,26 +3512,27 @@ __device__ __forceinline__ struct item find_item(const struct fpa_cuda_call &cal
     item.b = at.own.b, item.query_head = at.head, item.head = key_head_for(call, at.head);
     const int chunks = count_chunks(call, item.length);
     int chunk = item.first / (int)call.chunk;
-    if (chunk > 0 && chunk >= chunks) /* of the last one's tail, or of a whole sequence */
+    if (chunk > 0 && chunk >= chunks) /* in the last chunk's tail, or in a sequence that is one chunk (whole) */
         chunk = chunks > 0 ? chunks - 1 : 0;
     item.first_key = chunk * (int)call.chunk;
     item.end_key = item.first + QUERY_TOKENS < item.length ? item.first + QUERY_TOKENS : item.length;
     item.reads = chunk > 0 || is_given(call, at.own.number);
     item.copy = (first_chunk_of(call, item.b, at.own.number, item.head) + chunk) * COLUMN_BLOCKS + item.block;
-    if (item.first >= item.length) /* behind a sequence's end: nothing is read or written */
+    if (item.first >= item.length) /* behind the sequence's end: nothing is read or written */
         item.reads = false, item.end_key = item.first_key;
     return item;
 }
 
-/* The item whose queries are in a slot. Warps that multiply read it there: their registers are for sums. */
+/* The item whose queries are in a slot. Warps that multiply read it from shared memory whenever they need it, to save
+ * registers. */
 __device__ __forceinline__ struct item &item_of(int slot)
 {
     return *(struct item *)(shared_memory + QUERY_ITEMS + slot * ITEM_BYTES);
 }
 
-/* ---- the last warpgroup ---- */
+/* ---- the producer warpgroup ---- */
 
-/* Tiles of the copy that an item reads. */
+/* Copies an item's tiles of the state into the ring of tiles; one lane calls. */
 __device__ __forceinline__ void producer_copy(const struct fpa_cuda_call &call, u32 shared, const struct item &item,
                                               struct turn &at)
 {
@@ -3507,15 +3549,16 @@ __device__ __forceinline__ void producer_copy(const struct fpa_cuda_call &call, 
     }
 }
 
-/* Three warps fetch tiles of keys and values. Each has slots of its own: it sees all phases of their barriers, one
- * after the other, and cannot take one for the one before the last. */
+/* Whether this warp, of the three that fetch keys and values, fills a slot. Each slot always has the same warp, which
+ * so sees all phases of its barriers one after the other: a wait by parity cannot mistake a phase for the one before
+ * the last. */
 __device__ __forceinline__ bool is_mine(int slot)
 {
     return slot % 3 == (int)own_warp() - 1;
 }
 
-/* Queries are fetched by the first warp when it takes their item; if there is one place, which is free late, by another
- * one, so that tiles need not wait. */
+/* The warp that fetches queries: warp 0, when it takes their item. If queries have one stage, which is freed late, it
+ * is warp 1, so that tiles do not wait for that. */
 enum { QUERY_WARP = QUERY_STAGES > 1 ? 0 : 1 };
 
 __device__ __forceinline__ bool fetches_queries(void)
@@ -3523,12 +3566,13 @@ __device__ __forceinline__ bool fetches_queries(void)
     return own_warp() == QUERY_WARP;
 }
 
-/* The item that the block has taken next, in the place of an earlier one. */
+/* A slot of the ring through which warp 0 passes work items to the other producer warps. */
 __device__ __forceinline__ struct item &taken_item(int slot)
 {
     return *(struct item *)(shared_memory + ITEM_RING + slot * ITEM_BYTES);
 }
 
+/* The next item of that ring; all lanes of warps 1 to 3 call. */
 __device__ __forceinline__ struct item next_item(u32 shared, struct turn &at)
 {
     const u32 full = shared + ITEM_BARRIERS + at.slot * 8;
@@ -3539,7 +3583,8 @@ __device__ __forceinline__ struct item next_item(u32 shared, struct turn &at)
     return item;
 }
 
-/* Queries of an item into a slot, by the copy engine; one lane calls. The phase ends when the lane arrives, too. */
+/* Queries of an item into a slot, by the copy engine; one lane calls. The barrier's phase also waits for that lane's
+ * arrival. */
 __device__ __forceinline__ void copy_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                              const struct item &item, u32 to, u32 full)
 {
@@ -3550,7 +3595,7 @@ __device__ __forceinline__ void copy_queries(const struct fpa_cuda_call &call, c
                                           box_token(call, item.b, item.first + token), box_batch(call, item.b), full);
 }
 
-/* The same by a warp, up to where it arrives. */
+/* The same by the loads of a warp, if the copy engine cannot describe the tensor; the caller arrives. */
 __device__ __forceinline__ void fetch_queries(const struct fpa_cuda_call &call, const struct item &item, u32 to)
 {
     const element *q = queries_of(call, item.b, item.query_head);
@@ -3558,7 +3603,8 @@ __device__ __forceinline__ void fetch_queries(const struct fpa_cuda_call &call, 
                                                         is_aligned(call.q, call.q_stride, D_IN));
 }
 
-/* Hands an item and its queries to the consumers. An item with first = -1 tells them that there are no more. */
+/* Passes an item and its queries to the consumers. An item with first = -1 tells them that there are no more. The whole
+ * warp calls. */
 __device__ __forceinline__ void producer_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                  u32 shared, const struct item &item, struct turn &at)
 {
@@ -3585,7 +3631,7 @@ __device__ __forceinline__ struct item next_item_of(const struct fpa_cuda_call &
     const u32 count = count_items(call);
     struct item item;
     do {
-        index += gridDim.x; /* without counters there is a block for each */
+        index += gridDim.x; /* without a counter there is a block for each item */
         if (call.progress)
             index = from_lane(is_first_lane() ? take_item(call) : 0, 0);
         item = find_item(call, index < count ? index : 0);
@@ -3595,8 +3641,8 @@ __device__ __forceinline__ struct item next_item_of(const struct fpa_cuda_call &
     return item;
 }
 
-/* The first warp takes items, tells the others, and fetches queries and tiles. It takes an item when it has asked for
- * all tiles of the one before, so that all blocks end at about the same time. */
+/* Warp 0: takes items, passes them to the other warps, and fetches tiles, and queries. It takes an item only after it
+ * has requested all tiles of the one before: as late as possible, so that all blocks end at about the same time. */
 __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                u32 shared)
 {
@@ -3607,7 +3653,7 @@ __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call,
 #pragma unroll 1
     do {
         const u32 full = shared + ITEM_BARRIERS + items.slot * 8;
-        if (fetches_queries()) /* not before there is a place for them */
+        if (fetches_queries()) /* no item is taken before its queries have a free stage */
             barrier_wait(shared + QUERY_BARRIERS + (QUERY_STAGES + queries.slot) * 8, queries.phase);
         const struct item item = next_item_of(call, index);
         barrier_wait(full + ITEM_STAGES * 8, items.phase);
@@ -3623,11 +3669,11 @@ __device__ __forceinline__ void producer_tiles(const struct fpa_cuda_call &call,
         __syncwarp();
         ends = item.first < 0;
     } while (!ends);
-    wait_for_last(); /* who waits for this kernel waits for all of them */
+    wait_for_last(); /* so that a kernel that waits for this one also waits for those before it */
 }
 
-/* Keys and values of 64 tokens into a slot, by the copy engine; one lane calls. The phase ends when the lane arrives,
- * too. */
+/* Keys and values of 64 tokens into a slot, by the copy engine; one lane calls. The barrier's phase also waits for that
+ * lane's arrival. */
 __device__ __forceinline__ void copy_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                           const struct item &item, u32 stage, int key, u32 full)
 {
@@ -3638,7 +3684,7 @@ __device__ __forceinline__ void copy_keys(const struct fpa_cuda_call &call, cons
                 box_batch(call, item.b), full);
 }
 
-/* The same by a warp, up to where it arrives. */
+/* The same by the loads of a warp; the caller arrives. */
 __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, const struct item &item, u32 stage,
                                            int key)
 {
@@ -3650,7 +3696,7 @@ __device__ __forceinline__ void fetch_keys(const struct fpa_cuda_call &call, con
 
 /* ---- the causal edge: tiles of 64 values, in slabs ---- */
 
-/* A name of the warpgroup's own for its barrier. */
+/* Number of the warpgroup's own hardware barrier. */
 __device__ __forceinline__ int edge_barrier(void)
 {
     return 8 + (u32)anew(threadIdx.x) / 128;
@@ -3662,15 +3708,16 @@ __device__ __forceinline__ int edge_thread(void)
     return (u32)anew(threadIdx.x) % 128;
 }
 
-/* A word that tells whether values of a tile are not finite, as one number for all lanes: else ptxas serialises
- * products behind a branch on it. */
+/* A word from shared memory that says whether values of a tile are not finite, uniform in the warp: ptxas would
+ * serialise products under a branch that may diverge. */
 __device__ __forceinline__ u32 warp_word(u32 address)
 {
     return from_lane(get_word(address), 0);
 }
 
-/* Not zero if some of the values that this thread looks at is not finite. A warp looks at one piece of 16 bytes of 32
- * rows at a time, a row a lane: no bank conflicts, and no divisions. together: iterations that are unrolled. */
+/* Not 0 if some of this thread's share of a tile of 64 values is not finite; `threads` threads divide the tile. A warp
+ * reads one piece of 16 bytes of 32 rows at a time, a row a lane: no bank conflicts, and no divisions. together:
+ * iterations unrolled. */
 template <int threads, int together> __device__ __forceinline__ u32 note_rows(u32 values, u32 thread)
 {
     enum { WARPS = threads / 32 };
@@ -3691,7 +3738,8 @@ template <int threads, int together> __device__ __forceinline__ u32 note_rows(u3
     return noted[0] | noted[1];
 }
 
-/* Zero in the place of what is not finite in a tile of values; whether there was such a thing. A warp calls. */
+/* Replaces numbers of a tile of values that are not finite by zero, in shared memory; returns whether there were any. A
+ * warp calls. */
 __device__ __forceinline__ bool make_finite(u32 values)
 {
     const u32 noted = note_rows<32, 2>(values, threadIdx.x & 31);
@@ -3709,8 +3757,8 @@ __device__ __forceinline__ bool make_finite(u32 values)
     return true;
 }
 
-/* Values of so many tokens, by blocks of 8 columns, with zero for what is not finite, to slabs of as many rows. By
- * words: sums need the registers. */
+/* Copies `blocks` blocks of 8 columns of `tokens` values to slabs of as many rows, with zero for numbers that are not
+ * finite. By words rather than 16 bytes, since accumulators need the registers. A warpgroup calls. */
 template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u32 to, u32 values)
 {
 #pragma unroll 1
@@ -3723,9 +3771,10 @@ template <int blocks, int tokens> __device__ __forceinline__ void copy_finite(u3
     fence_shared();
 }
 
-/* Prepares a stage's values for the consumers. If the causal edge lies among its tokens (edge), waits for the
- * copy, replaces values that are not finite by zero, and records in KEY_EDGES whether there were any. Then it
- * arrives at the stage's edge barrier, on which consumers wait; without an edge it arrives at once. */
+/* Prepares a stage's values for the consumers. If the causal edge lies among its tokens (edge), waits for the copy,
+ * replaces values that are not finite by zero, since masked scores of 0 times these would be NaN, and records in
+ * KEY_EDGES whether there were any. Then the warp arrives at the stage's edge barrier, on which consumers wait; without
+ * an edge it arrives at once. */
 __device__ __forceinline__ void producer_look(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                               u32 shared, const struct turn &at, bool edge)
 {
@@ -3735,10 +3784,12 @@ __device__ __forceinline__ void producer_look(const struct fpa_cuda_call &call, 
         if (is_first_lane())
             put_word(shared + KEY_EDGES + at.slot * 4, leaks);
     }
-    if (is_first_lane() || lanes_arrive(call, maps)) /* each has looked at what others fetch the next tile over */
+    /* each lane: it has read values that other lanes' loads overwrite next */
+    if (is_first_lane() || lanes_arrive(call, maps))
         barrier_arrive(shared + EDGE_BARRIERS + at.slot * 8);
 }
 
+/* Fetches the tiles of keys and values of an item that have slots of this warp. */
 __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                               u32 shared, const struct item &item, struct turn &at)
 {
@@ -3757,7 +3808,8 @@ __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, 
                 arrive_loaded(full);
             else if (leads || lanes_arrive(call, maps))
                 barrier_arrive(full);
-            /* Of the two slots beside each other that are one warp's both are asked for first. */
+            /* slots 3 and 0 follow each other and are both warp 1's: it requests both tiles before it looks at the
+             * first one's values */
             if (at.slot == 0 && key > item.first_key)
                 producer_look(call, maps, shared, turn{3, at.phase ^ 1}, key > item.first);
             if (at.slot != 3)
@@ -3766,10 +3818,10 @@ __device__ __forceinline__ void producer_keys(const struct fpa_cuda_call &call, 
         advance<KEY_STAGES>(at);
     }
     if (at.slot == 0 && is_mine(3) && item.first_key < item.end_key)
-        producer_look(call, maps, shared, turn{3, at.phase ^ 1}, true); /* an item's last tile has the edge */
+        producer_look(call, maps, shared, turn{3, at.phase ^ 1}, true); /* an item's last tile has the causal edge */
 }
 
-/* The other warps. */
+/* Warps 1 to 3: keys and values of all items; the warp that fetches queries does so first. */
 __device__ __forceinline__ void producer_items(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                u32 shared)
 {
@@ -3788,14 +3840,15 @@ __device__ __forceinline__ void producer_items(const struct fpa_cuda_call &call,
 
 /* ---- the state ---- */
 
-/* Place of block `block` of a vector, of one of the queries. */
+/* Offset of block `block` of a query's vector in the slabs of a stage. */
 __device__ __forceinline__ u32 query_place(int query, int block)
 {
     return block / 8 * NEXT_SLAB + slab_place(query, block % 8);
 }
 
-/* pair[m][s][half] = prefixes 2s and 2s + 1 of a group, of the lane's query of tile m's lower or upper 8; queries is
- * the address of the warp's first one. Of a group whose tiles have several suffix blocks each has the same ones. */
+/* pair[m][s][half] = prefixes 2s and 2s + 1 of a group, as two numbers of 16 bits, for the lane's query g (half 0) or g
+ * + 8 in tile m. queries: address of the warp's first query. In groups of several suffix blocks a tile, prefixes are
+ * repeated for each of these. */
 template <int parts> __device__ __forceinline__ void form_pairs(u32 (*pair)[4][2], u32 queries, int group)
 {
     { /* factor 0: 8 consecutive rows */
@@ -3813,7 +3866,7 @@ template <int parts> __device__ __forceinline__ void form_pairs(u32 (*pair)[4][2
     }
 }
 
-/* suffix[m][half]: rows 2t and 2t + 1 of a suffix block. */
+/* suffix[m][half] = rows 2t and 2t + 1 of a suffix block, t = lane_column(), of query g or g + 8 in tile m. */
 __device__ __forceinline__ void fetch_suffix(u32 (*suffix)[2], u32 queries, int block)
 {
     const u32 from = queries + query_place(threadIdx.x & 15, block) + (threadIdx.x >> 4 & 1) * NEXT_TILE;
@@ -3824,10 +3877,10 @@ __device__ __forceinline__ void fetch_suffix(u32 (*suffix)[2], u32 queries, int 
         load_matrices2(suffix[QUERY_TILES64 - 1], from + (QUERY_TILES64 - 1) * NEXT_TILE);
 }
 
-/* Tiles of queries whose features are formed together. */
+/* Tiles of queries whose features are formed and multiplied together. */
 enum { FORMED = QUERY_TILES64 < 2 ? QUERY_TILES64 : 2 };
 
-/* a[m]: features of 16 rows of a tile, those of prefixes 2s and 2s + 1. */
+/* a[m] = operand a: features of 16 rows of a tile, prefixes 2s and 2s + 1 times the 8 rows of the suffix block. */
 __device__ __forceinline__ void form_features(u32 (*a)[4], const u32 (*pair)[4][2], const u32 (*suffix)[2], int s)
 {
 #pragma unroll
@@ -3842,19 +3895,21 @@ __device__ __forceinline__ void form_features(u32 (*a)[4], const u32 (*pair)[4][
 
 enum { PARTS = QUERY_TILES64 / FORMED };
 
-/* Words of a block's rows 2t and 2t + 1, in an order that has each pair of rows once. */
+/* The halves of a word exchanged, if `turn` is not 0. */
 __device__ __forceinline__ u32 turned(u32 word, u32 turn)
 {
     return __byte_perm(word, 0, turn ? 0x1032 : 0x3210);
 }
 
+/* A lane has rows 2t and 2t + 1 of a block. The word of lane t ^ distance, with halves exchanged so that products with
+ * the lane's own word are those that a folded tile has (fold_row). */
 __device__ __forceinline__ u32 neighbour(u32 word, int distance)
 {
     return turned(from_lane(word, (threadIdx.x ^ distance) & 31), threadIdx.x & (distance == 1 ? 1 : 2));
 }
 
-/* a[m]: features of rows 16 k.. of a folded tile, whose last 8 are none: each row of the block times another one, see
- * fold_row. */
+/* a[m] = operand a: features of rows 16 k to 16 k + 15 of a folded tile, products of two rows of the block in the order
+ * of fold_row. A folded tile has 40 rows: the last 8 of k = 2 are zeros. */
 __device__ __forceinline__ void form_folded(u32 (*a)[4], const u32 (*suffix)[2], int k)
 {
 #pragma unroll
@@ -3870,14 +3925,15 @@ __device__ __forceinline__ void form_folded(u32 (*a)[4], const u32 (*suffix)[2],
         }
 }
 
-/* Rows 16 k.. of a folded tile; for those that are none the last ones once more. */
+/* Operand b: rows 16 k to 16 k + 15 of a folded tile; of k = 2 rows 32 to 39 twice, since features of the other half
+ * are zeros. */
 __device__ __forceinline__ u64 folded_operand(u32 tile, int k)
 {
     return operand(tile + k * 256, k == 2 ? 0 : 128, 640);
 }
 
-/* c[m] += phi(q) S of folded tiles, one after the other: beside products that go on there are no registers for both
- * loops. */
+/* c[m] += phi(q) S of the folded tiles. All products are complete at the end of each tile: registers do not suffice to
+ * keep them in flight into the next iteration in this loop as well as in the other one. */
 __device__ __forceinline__ void read_folded(float (*c)[N / 2], u32 shared, u32 queries, struct turn &at)
 {
     u32 a[2][FORMED][4];
@@ -3905,7 +3961,7 @@ __device__ __forceinline__ void read_folded(float (*c)[N / 2], u32 shared, u32 q
     }
 }
 
-/* Of all suffix blocks of a tile. */
+/* fetch_suffix for all suffix blocks of a tile. */
 template <int parts>
 __device__ __forceinline__ void fetch_suffixes(u32 (*suffix)[QUERY_TILES64][2], u32 queries, int tile)
 {
@@ -3914,8 +3970,9 @@ __device__ __forceinline__ void fetch_suffixes(u32 (*suffix)[QUERY_TILES64][2], 
         fetch_suffix(suffix[p], queries, tile_suffix[tile][p * 4 / parts]);
 }
 
-/* c[m] += phi(q) S, tile by tile, of groups whose tiles have so many suffix blocks. Features have two places: of the
- * next rows or queries they are formed while those before are multiplied. */
+/* c[m] += phi(q) S, tile by tile, of groups whose tiles have so many suffix blocks. Features have two register buffers:
+ * those of the next 16 rows, or of the next tiles of queries, are formed while products with those before are in
+ * flight, also from one tile of the state to the next. */
 template <int parts>
 __device__ __forceinline__ void read_groups(float (*c)[N / 2], u32 shared, u32 queries, struct turn &at,
                                             int first_group, int end_group)
@@ -3961,7 +4018,8 @@ __device__ __forceinline__ void read_groups(float (*c)[N / 2], u32 shared, u32 q
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
 }
 
-/* c[m] += phi(q) S: beside products that go on there are no registers for two of these loops. */
+/* c[m] += phi(q) S. Each loop ends with its products complete: there are no registers to keep them in flight between
+ * two loops. */
 __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 queries, struct turn &at)
 {
     read_groups<1>(c, shared, queries, at, 0, 1);
@@ -3970,8 +4028,7 @@ __device__ __forceinline__ void read_state(float (*c)[N / 2], u32 shared, u32 qu
     make_opaque<QUERY_TILES64 * N / 2>(c[0]);
 }
 
-/* The same for a warpgroup without queries, of which a sequence's last item may have few: tiles are free for all that
- * it does. */
+/* For a warpgroup without queries, in a sequence's last item: only frees the tiles, which expect its arrival. */
 __device__ __forceinline__ void pass_state(u32 shared, struct turn &at)
 {
 #pragma unroll 1
@@ -3984,13 +4041,13 @@ __device__ __forceinline__ void pass_state(u32 shared, struct turn &at)
 
 /* ---- the chunk's own keys ---- */
 
-/* The kernel as a polynomial of a dot, whose scale is in its numbers. */
+/* The kernel as a polynomial of the dot; its coefficients include the scale. */
 __device__ __forceinline__ float kernel_of_dot(float d0)
 {
     return (0.03125f * d0 + 0.25f) * d0 + 1.0f;
 }
 
-/* d[32]: dots of a warpgroup's 64 queries and 64 keys, for each dot of the score. */
+/* Issues the dots of a warpgroup's 64 queries and 64 keys, into d[dot][32]; rows, keys: operands in slabs. */
 __device__ __forceinline__ void multiply_rows(float (*d)[32], u64 rows, u64 keys)
 {
     multiply_begin();
@@ -4003,13 +4060,13 @@ __device__ __forceinline__ float kernel_at(const float (*d)[32], int i)
     return kernel_of_dot(d[0][i]);
 }
 
-/* One score of the lane's: i numbers the sums of a tile of 64 keys. */
+/* Score number i of the lane's 32 for a tile of 64 keys. */
 __device__ __forceinline__ float score_of(const float (*d)[32], int i)
 {
     return kernel_at(d, i);
 }
 
-/* Scores of the lane's queries, as operand of the values: a[16 keys][4]. */
+/* Scores of the lane's queries, as operand a of the product with values: a[step of 16 keys][4]. */
 __device__ __forceinline__ void form_scores(u32 (*a)[4], const float (*d)[32])
 {
 #pragma unroll
@@ -4017,7 +4074,7 @@ __device__ __forceinline__ void form_scores(u32 (*a)[4], const float (*d)[32])
         a[i / 8][i / 2 % 4] = pair_of(score_of(d, i), score_of(d, i + 1));
 }
 
-/* No weight for keys behind number `last` (the lane's second query: 8 more) of the tile. */
+/* Sets to zero the scores of keys behind number `last` (for the lane's second query: last + 8) of the tile. */
 __device__ __forceinline__ void mask_scores(u32 (*a)[4], int last)
 {
 #pragma unroll
@@ -4027,7 +4084,7 @@ __device__ __forceinline__ void mask_scores(u32 (*a)[4], int last)
     }
 }
 
-/* c += s v for 64 keys. */
+/* Issues c += scores times values of 64 keys. */
 __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 values, u32 ones)
 {
     multiply_begin();
@@ -4037,18 +4094,19 @@ __device__ __forceinline__ void read_values(float *c, const u32 (*a)[4], u32 val
     multiply_commit();
 }
 
-/* A warpgroup's way through the tiles of keys of an item. */
+/* An item's tiles of 64 keys, and one warpgroup's tiles of 64 queries: every CHUNK_OUTPUT_GROUPS-th tile of the
+ * item. */
 struct keys_walk {
     int count;             /* tiles of keys */
-    int edge;              /* the first tile of keys beside any of the block's queries */
-    int own;               /* tile of keys that lies beside the warpgroup's first tile of queries */
-    int tiles;             /* of queries that there are: behind the last one is nothing to do */
+    int edge;              /* the tile of keys that has the tokens of the item's first tile of queries */
+    int own;               /* the tile of keys that has the tokens of the warpgroup's first tile of queries */
+    int tiles;             /* of the warpgroup's queries that lie inside of the sequence */
 };
 
 __device__ __forceinline__ struct keys_walk find_schedule(const struct item &item, int length)
 {
     struct keys_walk walk;
-    /* one number for all lanes, so that branches are the warp's */
+    /* uniform in the warp, so that the compiler knows that branches do not diverge */
     const int warpgroup = from_lane(threadIdx.x >> 7, 0);
     const int left = (length - item.first + 63) / 64 - warpgroup;
     walk.count = (item.end_key - item.first_key + 63) / 64;
@@ -4059,19 +4117,20 @@ __device__ __forceinline__ struct keys_walk find_schedule(const struct item &ite
     return walk;
 }
 
-/* The first of the warpgroup's tiles of queries that sees a tile of keys. */
+/* The first of the warpgroup's tiles of queries that sees some of a tile of keys. */
 __device__ __forceinline__ int first_query_tile(const struct keys_walk &walk, int tile)
 {
     return tile > walk.own ? (tile - walk.own + CHUNK_OUTPUT_GROUPS - 1) / CHUNK_OUTPUT_GROUPS : 0;
 }
 
-/* Places for scores: with two, some are formed while others multiply. */
+/* Register buffers for scores of a tile of queries. With two, scores are formed in one while the other is an operand of
+ * products in flight. */
 enum { SCORE_PLACES = 2 };
 
-/* c += scores times values of one tile of keys, for tiles of queries first.. to end. While one tile's scores multiply
- * the values, those of the next are formed, if there is a place. last_key: the last one that the lane's first query of
- * the first tile sees; masked: not all queries of that tile see all keys. looked: the barrier behind which values that
- * the edge lies in are finite. */
+/* c[m] += scores times values of one tile of keys, for tiles of queries m = first to end - 1. With two buffers for
+ * scores, a tile's product with values is in flight while the next tile's dots are computed. masked: queries of tile
+ * `first` see only keys up to number last_key (the lane's first query) of the tile. looked: the edge barrier of the
+ * stage, after which its values are finite. */
 template <int first, int end>
 __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u64 rows, u32 stage, bool masked, int last_key,
                                               u32 looked, u32 phase, u32 ones)
@@ -4104,12 +4163,14 @@ __device__ __forceinline__ void read_key_tile(float (*c)[N / 2], u64 rows, u32 s
     multiply_wait<0>();
 }
 
+/* c += scores times values of all of an item's keys. queries: where the warp's first query is. */
 __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cuda_call &call, const struct item &item,
                                           u32 shared, u32 queries, struct turn &at)
 {
     const struct keys_walk walk = find_schedule(item, item.length);
-    const u64 rows = slab_operand(from_lane(queries - own_warp() * 2048, 0), 16); /* of the whole warpgroup */
-    u32 leaked = 0; /* not zero: zeros went in the place of values */
+    const u64 rows = slab_operand(from_lane(queries - own_warp() * 2048, 0), 16); /* the warpgroup's first query */
+    /* not zero: some values were not finite and are replaced by zeros; their queries get NaN in the end */
+    u32 leaked = 0;
 #pragma unroll 1
     for (int tile = 0; tile < walk.count; tile++) {
         const u32 stage = shared + KEY_RING + at.slot * FETCHED;
@@ -4127,8 +4188,9 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
             read_key_tile<1, 2>(c, rows, stage, masked, last_key, shared + EDGE_BARRIERS + at.slot * 8, at.phase,
                                 shared + KEY_ONES);
         if (tile >= walk.edge) {
-            barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase); /* whosever queries it has the edge of */
-            if (is_first_lane()) /* who frees the stage */
+            /* also if the edge is in another warpgroup's queries */
+            barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase);
+            if (is_first_lane()) /* the lane that frees the stage */
                 leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
         }
         if (is_first_lane())
@@ -4147,8 +4209,9 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
     }
 }
 
-/* The lane's two columns of each tile of a row of o, but of tiles before n = wide whose 8 columns are there. pairs: the
- * row begins at a multiple of 4 bytes. Which tiles have 8 columns is known here, but of the last block's last ones. */
+/* Stores the lane's two columns of each tile of 8 columns of a row, except complete tiles n < wide, which store_row has
+ * stored. pairs: the row is aligned to 4 bytes, so that two columns are one store. whole: known at compile time to have
+ * 8 columns; not so in the last block's last tiles. */
 template <bool pairs>
 __device__ __forceinline__ void store_columns(element *o, const float *c, float factor, int block, int wide)
 {
@@ -4172,7 +4235,8 @@ __device__ __forceinline__ void store_columns(element *o, const float *c, float 
     }
 }
 
-/* One row of o: this lane's columns. wide: 16 bytes at a time, which four lanes exchange, may be stored. */
+/* Stores a row of o, of which four lanes have the columns: c times factor. wide: the row is aligned to 16 bytes, which
+ * the four lanes put together by exchanging words. there: the row is inside of the sequence. All four lanes call. */
 __device__ __forceinline__ void store_row(element *o, const float *c, float factor, int block, bool wide, bool there)
 {
     enum { WIDE = COLUMN_TILES / 4 * 4, ALL_WIDE = WIDE == COLUMN_TILES && DV % 8 == 0 };
@@ -4191,12 +4255,12 @@ __device__ __forceinline__ void store_row(element *o, const float *c, float fact
     }
     if ((ALL_WIDE && wide) || !there)
         return;
-    if (((i64)o & 3) == 0) /* rows of an odd width begin at pairs by turns */
+    if (((i64)o & 3) == 0) /* with an odd width every second row is aligned to 4 bytes */
         store_columns<true>(o, c, factor, block, wide ? WIDE : 0);
     else
         store_columns<false>(o, c, factor, block, wide ? WIDE : 0);
 }
-/* Sums of queries first.. of a head, whose place in o is given. */
+/* Stores an item's outputs, divided by their normalisers. o: the head's first output; first: the item's first query. */
 __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const struct fpa_cuda_call &call, element *o,
                                               int first, int length, int block)
 {
@@ -4212,7 +4276,7 @@ __device__ __forceinline__ void store_queries(const float (*c)[N / 2], const str
         }
 }
 
-/* Where sums of scores are wanted, those of an item. */
+/* Stores the sums of scores of an item's queries (call.den). */
 __device__ __forceinline__ void store_item_scores(const float (*c)[N / 2], const struct fpa_cuda_call &call,
                                                   const struct item &item)
 {
@@ -4224,19 +4288,21 @@ __device__ __forceinline__ void store_item_scores(const float (*c)[N / 2], const
     }
 }
 
-/* Until queries are in a slot, or false: there are no more. */
+/* Waits until an item's queries are in a slot; false: there are no more items. */
 __device__ __forceinline__ bool await_item(u32 shared, const struct turn &queries)
 {
     barrier_wait(shared + QUERY_BARRIERS + queries.slot * 8, queries.phase);
-    /* the whole warp's answer, and read as it is: else ptxas serialises the products of some heads */
+    /* uniform in the warp, and read as a word: else ptxas serialises the products of some heads */
     return (int)from_lane(get_word(shared + QUERY_ITEMS + queries.slot * ITEM_BYTES), 0) >= 0;
 }
 
+/* What a warpgroup that multiplies does: for each item, the state, then the keys, then o. */
 __device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, u32 shared)
 {
     struct turn queries = {0, 0}, tiles = {0, 0}, keys = {0, 0};
-    const u32 mine = from_lane((threadIdx.x >> 5) * 2048, 0); /* the warp's first query: one number for all lanes */
-    const int group_query = from_lane((threadIdx.x >> 7) * 64, 0); /* its warpgroup's */
+    /* offset of the warp's first query, uniform in the warp */
+    const u32 mine = from_lane((threadIdx.x >> 5) * 2048, 0);
+    const int group_query = from_lane((threadIdx.x >> 7) * 64, 0); /* number of the warpgroup's first query */
     if (!await_item(shared, queries))
         return;
 #pragma unroll 1
@@ -4249,7 +4315,8 @@ __device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, 
 #pragma unroll
             for (int i = 0; i < N / 2; i++)
                 c[m][i] = 0;
-            /* as sums that no state was read into: else ptxas serialises the products of some heads */
+            /* so that the compiler does not see that sums are 0 if no state is read: ptxas would serialise the products
+             * of some heads */
             make_opaque<N / 2>(c[m]);
         }
         if (item.reads && item.first + group_query < item.length) {
@@ -4268,6 +4335,7 @@ __device__ __forceinline__ void overlap_items(const struct fpa_cuda_call &call, 
     } while (await_item(shared, queries));
 }
 
+/* Barriers of a ring: full ones, then free ones, with so many arrivals each. */
 __device__ __forceinline__ void init_barriers(u32 barriers, int stages, int full, int free)
 {
     for (int i = 0; i < stages; i++) {
@@ -4283,8 +4351,8 @@ taylor2_d16_chunk_output(const __grid_constant__ struct fpa_cuda_call call,
 {
     const u32 shared = shared_address();
     if (threadIdx.x == 0) {
-        /* where lanes read what lanes have written, each arrives itself, which racecheck can follow; a warp's first one
-         * where the other side is the copy engine's or a product's */
+        /* if lanes read what other lanes have written, every lane arrives itself, so that racecheck can follow; a
+         * warp's first lane arrives if the copy engine writes, or if only products read */
         init_barriers(shared + QUERY_BARRIERS, QUERY_STAGES, maps.queries ? 1 : 32, 128 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + TILE_BARRIERS, TILE_STAGES, 1, 4 * CHUNK_OUTPUT_GROUPS);
         init_barriers(shared + KEY_BARRIERS, KEY_STAGES, lanes_arrive(call, maps) ? 32 : 1, 4 * CHUNK_OUTPUT_GROUPS);
@@ -4294,7 +4362,7 @@ taylor2_d16_chunk_output(const __grid_constant__ struct fpa_cuda_call call,
     }
     fill_ones(shared + KEY_ONES);
     fence_shared();
-    for (int i = 0; i < QUERY_STAGES; i++) /* keys' are read for dots alone */
+    for (int i = 0; i < QUERY_STAGES; i++) /* not in stages of keys, which only dots read */
         fill_row_of_ones(shared + i * QUERY_BYTES, QUERY_TOKENS);
     __syncthreads();
     if (threadIdx.x >= CHUNK_OUTPUT_THREADS - 128) {
@@ -4314,8 +4382,8 @@ enum {
     SLAB = FUSED_PANEL * 128, /* bytes of 64 numbers of each token of a panel */
 };
 
-/* Slabs at to = x[first + token][], zeros from token limit and number width on, whatever is aligned; blocks: of 8
- * numbers; by so many threads; bytes: of a row. */
+/* Slabs at `to` = x[first + token][], with zeros from token `limit` on and from number `width` on; x need not be
+ * aligned. blocks: blocks of 8 numbers of a token; threads: that call; bytes: of a slab's row. */
 template <int blocks, int threads = THREADS, int bytes = 128>
 __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride, int first, int limit, int width)
 {
@@ -4330,77 +4398,80 @@ __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride
 
 /* ---- fused_chunk ----
  *
- * A block walks one segment of a query head's sequence, a panel of 64 tokens after the other. The first warpgroup
- * packs: it turns vectors of queries and keys into packed rows x[row][token], some panels ahead.
- * Warpgroups of keys hold the state as fp32 sums:
- * before a panel they leave a copy of it, then add the panel's keys. Warpgroups of queries read the copy and the
- * panel's own keys, and write o. For totals of segments there are no queries: their warpgroups
- * add up keys, or pack (where places for vectors are of an even number), every second panel each. */
+ * A block processes one segment of a query head's sequence, a panel of 64 tokens after the other. Warpgroup 0 packs: it
+ * fetches queries, keys and values and writes packed rows x[row][token], some panels ahead.
+ * Warpgroups of keys hold the state as fp32 sums: for each panel they write a copy of the state, then add the panel's
+ * keys. Warpgroups of queries multiply the copy and the panel's own keys, and store o. Full and free barriers of
+ * panels, values, raw vectors and copies connect them. Totals of segments have no queries: there the warpgroups of
+ * queries add keys, or pack (if the number of raw stages is even), every second panel each. */
 enum {
     KEY_GROUPS = 1,         /* warpgroups of keys */
-    QUERY_GROUPS = 2,       /* and of queries, which take panels in turn */
-    GROUP_TILES = 3,        /* of 64 features, of a warpgroup of keys */
+    QUERY_GROUPS = 2,       /* warpgroups of queries, which process panels in turn */
+    GROUP_TILES = 3,        /* tiles of 64 features of a warpgroup of keys */
     FUSED_TILES = KEY_GROUPS * GROUP_TILES,
     COPY_PITCH = FUSED_TILES * 64 * 16, /* bytes from 8 columns of a copy of the state to the next 8 */
     COPY = COPY_PITCH * ALL_TILES,
     COPIES = 2,
     FUSED_THREADS = 128 * (1 + KEY_GROUPS + QUERY_GROUPS),
-    /* for totals: warpgroups that take a segment's panels in turn */
-    TOTAL_PARTS = 2, /* adding up keys */
-    TOTAL_PACKERS = 2, /* packing */
-    /* packed rows: from number ROW_BASE on */
+    /* for totals: warpgroups that share a segment's panels in turn, */
+    TOTAL_PARTS = 2, /* which add keys */
+    TOTAL_PACKERS = 2, /* which pack */
+    /* packed rows of this kernel, the first one is number ROW_BASE of the plan */
     ROW_BASE = 0,
     PANEL_ROWS = 18,
     ROW_PITCH = 144,
-    PANEL_KEYS = PANEL_ROWS * ROW_PITCH, /* bytes of a panel before its keys' rows */
+    PANEL_KEYS = PANEL_ROWS * ROW_PITCH, /* bytes of the queries' rows, which come first in a panel */
     PANEL_BYTES = 5184,
-    PANELS = 4,             /* places for them */
-    VALUES = 6,             /* places for panels of values */
-    RAW_STAGES = 4,               /* places for a panel's queries or keys as they lie in memory */
+    PANELS = 4,             /* pipeline stages of packed panels */
+    VALUES = 6,             /* pipeline stages of values */
+    RAW_STAGES = 4,               /* pipeline stages of raw vectors: a panel's queries or keys as given */
     RAW_BYTES = 2048,
-    RAW_ROW = 32, /* of these a token, in each slab */
+    RAW_ROW = 32, /* bytes of a token in each slab of raw vectors */
     RAW_SLAB = RAW_ROW * FUSED_PANEL,
-    /* shared memory, behind the values */
+    /* shared memory after the values */
     AT_ONES = 65536,
-    AT_OUTPUTS = 49152, /* slabs of o on their way; values of which some are not finite pass through them */
+    AT_OUTPUTS = 49152, /* slabs of o, or copies of values with zeros for those that are not finite */
     AT_RAW_STAGES = 67584,
     AT_MATRIX = 75776,
     AT_COPIES = 75776,
     AT_PANELS = 131072,
     PANEL_BARRIERS = 151808,       /* full, then free */
     COPY_BARRIERS = PANEL_BARRIERS + 16 * PANELS,
-    VALUE_BARRIERS = COPY_BARRIERS + 16 * COPIES, /* free, then full by the copy engine: before their panel is */
+    /* free, then full: when the copy engine has written the values, earlier than their panel is */
+    VALUE_BARRIERS = COPY_BARRIERS + 16 * COPIES,
     VALUE_FREE = VALUE_BARRIERS,
     VALUE_FULL = VALUE_BARRIERS + 8 * VALUES,
-    RAW_BARRIERS = VALUE_FULL + 8 * VALUES, /* full, by the copy engine */
+    RAW_BARRIERS = VALUE_FULL + 8 * VALUES, /* full */
     AT_PART = 152032,
-    /* of each place for a panel: behind the number of the last one that had a value which is not finite */
+    /* of each stage: 1 + the number of the last panel in it that had a value which is not finite */
     AT_EDGES = AT_PART + 80
 };
 
-/* What a block walks. */
+/* The work of a block. */
 struct fused_part {
-    int block, segment;  /* of columns; of the sequence */
+    int block, segment;  /* numbers of the block of columns, and of the segment */
     struct sequence own;
-    int segments, before; /* tokens of a batch entry of boxes before the sequence's first one */
+    int segments, before; /* before: tokens before the sequence's first one in its batch entry of the maps */
     i64 b, query_head, head;
     int start, end, panels;
-    int entry;           /* of boxes' batch */
-    bool totals;         /* no queries: they come in another launch */
-    bool given;          /* a state before the first panel */
-    bool leaves_state;       /* the final state */
-    /* no work: behind the sequence's end, or a total of the last segment, which no later segment needs */
+    int entry;           /* batch entry of the copy engine's maps */
+    bool totals;         /* only the total is computed, without queries */
+    bool given;          /* the state before the first panel is not zero */
+    bool leaves_state;       /* the block stores the final state */
+    /* no work: the segment lies after the sequence, or is the last one's total, which is not needed */
     bool idle;
 };
 
-/* First segments come first: they wait for no totals. Where they go ahead (call.ahead) the launch for totals walks them
- * with their queries, beside the totals of those between, and the launch of queries has all others. */
+/* Blocks of first segments come first, since they need no totals. If first segments go ahead (call.ahead), the
+ * launch for totals processes them with their queries, beside totals of all but the last of the others; the launch
+ * of queries has the other segments. */
 __device__ __forceinline__ struct part segment_at(const struct fpa_cuda_call &call, u32 walk)
 {
     const u32 heads = (u32)call.query_heads, lines = (u32)call.batch * heads, segments = (u32)call.segments;
     if (call.cu_seqlens)
         return part_of(call, walk, heads, segments, call.segment_tokens);
-    if (call.ahead && call.totals_only && walk >= lines) { /* of heads of keys, each by its first head of queries */
+    /* totals are of key heads; each is represented by its first query head */
+    if (call.ahead && call.totals_only && walk >= lines) {
         const u32 key_heads = (u32)call.heads, behind = walk - lines, key_lines = (u32)call.batch * key_heads;
         const u32 line = behind % key_lines;
         return {sequence_of(call, line / key_heads), line % key_heads * (heads / key_heads),
@@ -4410,7 +4481,7 @@ __device__ __forceinline__ struct part segment_at(const struct fpa_cuda_call &ca
     return {sequence_of(call, line / heads), line % heads, (int)(walk / lines) + (call.ahead && !call.totals_only)};
 }
 
-/* Of a segment that goes ahead queries and all are walked. */
+/* Whether only the segment's total is computed; a segment that goes ahead is computed with its queries. */
 __device__ __forceinline__ bool is_total(const struct fpa_cuda_call &call, int segment)
 {
     return call.totals_only && !(call.ahead && segment == 0);
@@ -4424,8 +4495,8 @@ __device__ __forceinline__ struct fused_part find_part(const struct fpa_cuda_cal
     part.block = blockIdx.x % COLUMN_BLOCKS;
     part.own = at.own, part.segment = at.index, part.segments = count_segments(call, length);
     part.b = at.own.b, part.query_head = at.head, part.head = key_head_for(call, at.head);
-    /* where lengths differ boxes have an entry for each place where a sequence may end, and its last token there is the
-     * sequence's (runtime/cuda/launch_maps.c) */
+    /* if lengths differ, the maps have a batch entry for each token at which a sequence may end, and the last token
+     * of that entry is the sequence's last (runtime/cuda/launch_maps.c) */
     part.entry = (int)part.b + (call.cu_seqlens ? length : 0);
     part.before = call.cu_seqlens ? (int)call.longest - length : 0;
     part.start = part.segment > 0 ? (int)(call.first_chunks + (part.segment - 1) * call.segment_chunks) * chunk_tokens
@@ -4441,26 +4512,26 @@ __device__ __forceinline__ struct fused_part find_part(const struct fpa_cuda_cal
     return part;
 }
 
-/* Threads read it there: their registers are for sums. */
+/* The block's part in shared memory, from which threads read it, since their registers are needed for sums. */
 __device__ __forceinline__ struct fused_part &own_part(void)
 {
     return *(struct fused_part *)(shared_memory + AT_PART);
 }
 
-/* First token of panel number i. For totals backwards: what was read last, and the queries' launch begins with, may
- * still be in the cache. */
+/* The first token of the i-th panel that is processed. Totals begin with the last panel, so that those read last, with
+ * which the queries' launch begins, may still be in the cache. */
 __device__ __forceinline__ int panel_token(const struct fused_part &part, int i)
 {
     return part.start + (part.totals ? part.panels - 1 - i : i) * FUSED_PANEL;
 }
 
-/* Number of the thread in its warpgroup. */
+/* The thread's number in its warpgroup. */
 __device__ __forceinline__ int own_thread(void)
 {
     return threadIdx.x % 128;
 }
 
-/* Slots of a ring that a warpgroup takes when there are `turns` of them. */
+/* Advances a ring by `turns` slots: for a warpgroup that processes every turns-th panel. */
 template <int slots> __device__ __forceinline__ void advance_by(struct turn &at, int turns)
 {
     at.slot += turns;
@@ -4470,20 +4541,20 @@ template <int slots> __device__ __forceinline__ void advance_by(struct turn &at,
 
 /* ---- fused_chunk: packing ---- */
 
-/* Where piece `place` of a row of a slab of raw vectors lies, as the copy engine has it in rows of RAW_ROW bytes: 16
- * bytes meet in no bank with those of the rows around. */
+/* The offset of 16-byte piece `place` of a row of raw vectors, in the copy engine's swizzle for rows of RAW_ROW
+ * bytes: pieces of neighbouring rows use different banks. */
 __device__ __forceinline__ u32 raw_place(int row, int place)
 {
     return row * RAW_ROW + ((place ^ (row * RAW_ROW / 128 & (RAW_ROW / 16 - 1))) << 4);
 }
 
-/* All threads of a warpgroup that packs. */
+/* Synchronises the threads of one packing warpgroup. */
 template <bool totals> __device__ __forceinline__ void packers_sync(void)
 {
     warpgroup_sync(totals && threadIdx.x >= 128 ? 2 : 1);
 }
 
-/* The column of z: ones of 16 tokens, in a slab of their own, then zeros. */
+/* Writes z's column block, a one and seven zeros a token: 16 tokens, in a slab of their own. */
 __device__ __forceinline__ void fill_columns(u32 shared)
 {
     enum { TOKENS = 16, PLACE = 0 };
@@ -4491,7 +4562,7 @@ __device__ __forceinline__ void fill_columns(u32 shared)
         put_word(shared + AT_ONES + slab_place(i / 4, PLACE) + i % 4 * 4, i % 4 ? 0 : 0x3f803f80u & 0xffff);
 }
 
-/* Nobody fills the row of zeros. */
+/* Clears the row of zeros of each stage, since packing does not write them. */
 __device__ __forceinline__ void clear_rows(u32 panels)
 {
     for (int i = threadIdx.x; i < 2 * PANELS * FUSED_PANEL / 2; i += FUSED_THREADS)
@@ -4499,8 +4570,8 @@ __device__ __forceinline__ void clear_rows(u32 panels)
                  * ROW_PITCH + i % (FUSED_PANEL / 2) * 4, 0);
 }
 
-/* Rows of coordinates, from raw vectors; for totals of keys alone. Each warp stores those of 16 tokens. Queries and
- * keys go side by side: what one waits for passes while the other is stored. */
+/* Writes rows of coordinates from raw vectors, each warp those of 16 tokens; for totals those of keys only. Queries
+ * and keys alternate, so that loads of one overlap stores of the other. */
 template <bool totals> __device__ __forceinline__ void pack_coordinates(u32 panel, u32 queries, u32 keys)
 {
     const int token = own_warp() * 16;
@@ -4529,7 +4600,7 @@ __device__ __forceinline__ u32 two_ones(int left)
     return (left > 0 ? 0x3f803f80u & 0xffff : 0) | (left > 1 ? 0x3f803f80u & 0xffff0000 : 0);
 }
 
-/* All rows of a panel, from raw vectors: there are so many queries and keys. */
+/* Writes all packed rows of a panel from raw vectors. left: tokens that remain. */
 template <bool totals> __device__ __forceinline__ void pack_rows(u32 panel, u32 queries, u32 keys, int left)
 {
     pack_coordinates<totals>(panel, queries, keys);
@@ -4542,22 +4613,22 @@ template <bool totals> __device__ __forceinline__ void pack_rows(u32 panel, u32 
     }
 }
 
-/* What comes into the places for raw vectors one after the other: a panel's queries, then its keys; for totals keys
- * alone. Values come with the keys. */
+/* Items are fetched into the raw stages one after the other: a panel's queries, then its keys; for totals, keys only.
+ * Values are fetched with the keys. */
 __device__ __forceinline__ bool is_query(bool totals, int item)
 {
     return !totals && !(item & 1);
 }
 
-/* Threads that start boxes, by which they are held up for as long as a warp packs: one of a warp of its own each of
- * queries, keys and values. Packing of coordinates does not mind. */
+/* Threads that issue copies; issuing takes about as long as a warp packs, so queries, keys and values have a thread
+ * of a warp of their own. Warps that pack coordinates need not wait for each other. */
 enum {
     VALUE_STARTER = 32,
     KEY_STARTER = 64,
     QUERY_STARTER = 96
 };
 
-/* By the copy engine. */
+/* Fetches an item by the copy engine. */
 __device__ __forceinline__ void copy_item(const struct fpa_cuda_maps &maps, const struct fused_part &part, u32 raw,
                                           u32 full, u32 value, u32 value_full, bool queries, int first)
 {
@@ -4580,11 +4651,11 @@ __device__ __forceinline__ void copy_item(const struct fpa_cuda_maps &maps, cons
     }
 }
 
-/* By all threads: where addresses or strides are no multiples of 16 bytes. */
+/* Fetches an item by all threads, if addresses or strides are not multiples of 16 bytes. */
 __device__ __forceinline__ void load_item(const struct fpa_cuda_call &call, const struct fused_part &part, u32 raw,
                                           u32 value, bool queries, int first)
 {
-    /* addresses that are found ahead would take registers where the copy engine needs none */
+    /* opaque: addresses computed ahead would take registers also where the copy engine fetches */
     const int column = part.block * COLUMN_TILES * 8, b = anew((int)part.b), head = anew((int)part.head);
     if (queries) {
         load_pieces<2, THREADS, RAW_ROW>(raw, queries_of(call, b, anew((int)part.query_head)), call.q_stride[1], first,
@@ -4596,7 +4667,7 @@ __device__ __forceinline__ void load_item(const struct fpa_cuda_call &call, cons
     }
 }
 
-/* An item into its place, when values have one, too. */
+/* Fetches an item into its stage, with keys also values, once the stage of values is free. */
 template <bool totals>
 __device__ __forceinline__ void fetch_item(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                            const struct fused_part &part, bool boxes, u32 shared, int item, int slot,
@@ -4620,13 +4691,13 @@ __device__ __forceinline__ void fetch_item(const struct fpa_cuda_call &call, con
         advance_by<VALUES>(values, totals ? TOTAL_PACKERS : 1);
 }
 
-/* A panel's vectors and values are there. What threads loaded, they stored a panel ago. */
+/* Waits until a panel's vectors and values have arrived; those loaded by threads were stored a panel ago. */
 template <bool totals>
 __device__ __forceinline__ void wait_panel(bool boxes, u32 shared, const struct turn &queries, const struct turn &keys,
                                            const struct turn &values, bool has_queries)
 {
     if (!boxes) {
-        fence_shared(); /* values, for matrix instructions */
+        fence_shared(); /* wgmma reads values that threads have stored */
         packers_sync<totals>();
         return;
     }
@@ -4640,12 +4711,13 @@ template <bool totals>
 __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                             const struct fused_part &shared_part, u32 shared)
 {
-    struct fused_part part = shared_part; /* there are registers for what would be read again and again */
+    /* kept in registers, which are free here, instead of being read again for each panel */
+    struct fused_part part = shared_part;
     part.totals = totals;
-    /* values on their way; those of packed panels */
+    /* values: the stage that is fetched next; packed: that of the panel being packed */
     struct turn values = {0, 1}, packed = {0, 0}, panels = {0, 1}, raw_stages = {0, 0};
     const bool boxes = maps.keys && (totals || maps.queries);
-    /* panels own, own + turns, .. for totals */
+    /* for totals, the warpgroup packs panels own, own + turns, ... */
     const int turns = totals ? TOTAL_PACKERS : 1, own = turns > 1 && threadIdx.x >= 128;
     if (own)
         advance<VALUES>(values), advance<VALUES>(packed), advance<PANELS>(panels), advance<RAW_STAGES>(raw_stages);
@@ -4657,18 +4729,18 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
         const int left = part.end - panel_token(part, i);
         const u32 panel = shared + AT_PANELS + panels.slot * PANEL_BYTES;
         const u32 full = shared + PANEL_BARRIERS + panels.slot * 8, raw = shared + AT_RAW_STAGES;
-        const struct turn queries = raw_stages; /* behind the last panel nobody sees what is packed as queries */
+        const struct turn queries = raw_stages; /* of panels after the last one, rows of queries are not read */
         if (!totals)
             advance<RAW_STAGES>(raw_stages);
         barrier_wait(full + 8 * PANELS, panels.phase);
         wait_panel<totals>(boxes, shared, queries, raw_stages, packed, !totals);
-        /* before rows are packed, when registers are free for all loads at once */
+        /* before rows are packed, since then registers are free for all loads at once */
         if (!totals && note_rows<128, 2>(shared + packed.slot * SLAB, edge_thread()))
             put_word(shared + AT_EDGES + panels.slot * 4, i + 1);
         pack_rows<totals>(panel, raw + queries.slot * RAW_BYTES, raw + raw_stages.slot * RAW_BYTES, left);
         barrier_arrive(full);
-        packers_sync<totals>(); /* who starts boxes knows that raw vectors have been read */
-        const int next = (totals ? i : 2 * i) + RAW_STAGES; /* item */
+        packers_sync<totals>(); /* raw vectors have been read before they are overwritten */
+        const int next = (totals ? i : 2 * i) + RAW_STAGES; /* number of the item */
         if (!totals)
             fetch_item<totals>(call, maps, part, boxes, shared, next, queries.slot, values);
         fetch_item<totals>(call, maps, part, boxes, shared, totals ? next : next + 1, raw_stages.slot, values);
@@ -4680,7 +4752,7 @@ __device__ __forceinline__ void pack_panels(const struct fpa_cuda_call &call, co
 
 /* ---- fused_chunk: keys ---- */
 
-/* Packed rows of their factors, from ROW_BASE on; of none the row of zeros. */
+/* The packed rows of the factors of each slot, counted from ROW_BASE; the row of zeros for a slot without a feature. */
 static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
     {
         2, 3, 1, 0, 6, 7, 5, 4, 10, 11, 9, 8, 14, 15, 13, 12, 4, 5, 6, 7, 1, 0, 3, 2, 12, 13, 14, 15, 9, 8, 11, 10,
@@ -4705,7 +4777,7 @@ static __device__ const u16 slot_rows[FACTORS][FUSED_TILES * 64] = {
     },
 };
 
-/* Features in the order of the sums, -1: none. */
+/* The feature of each slot (row) of the sums; -1: none. */
 static __device__ const short slot_feature[FUSED_TILES * 64] = {
     33, 36, 35, 34, 45, 48, 47, 46, 137, 140, 139, 138, 149, 152, 151, 150, 17, 22, 27, 32, 21, 18, 31, 28,
     121, 126, 131, 136, 125, 122, 135, 132, 19, 24, 25, 30, 29, 26, 23, 20, 123, 128, 129, 134, 133, 130, 127, 124,
@@ -4717,8 +4789,8 @@ static __device__ const short slot_feature[FUSED_TILES * 64] = {
     65, 58, 83, 76, 101, 94, 119, 112, 0, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1, -1,
 };
 
-/* A lane has two slots of a tile's 64, g and g + 8 of its warp's 16; sums c[tile][4n + 2i], c[tile][4n + 2i + 1] are
- * columns 8n + 2t and the next. */
+/* The slot of a lane's sums. A lane has two of a tile's 64 slots, g and g + 8 of its warp's 16; sums c[tile][4n + 2i]
+ * and c[tile][4n + 2i + 1] are columns 8n + 2t and 8n + 2t + 1. */
 __device__ __forceinline__ int sum_slot(int tile, int i)
 {
     return tile * 64 + own_warp() * 16 + lane_row() + i * 8;
@@ -4734,7 +4806,7 @@ __device__ __forceinline__ void store_sums(const float *c, state_element *s, int
     store_rows<1>(c, s, block, [&](int i) { return (int)slot_feature[sum_slot(tile, i)]; });
 }
 
-/* Totals lie as threads have them. */
+/* Totals of segments are stored in the order of threads' registers. */
 enum { TOTAL_TILE = 64 * 8 * ALL_TILES, TOTAL_TILES = FUSED_TILES };
 
 __device__ __forceinline__ float4 *total_of(const struct fpa_cuda_call &call, float *totals, i64 index, int tile,
@@ -4761,18 +4833,19 @@ __device__ __forceinline__ void add_sums(float *c, const float4 *from)
     }
 }
 
-/* Where a sequence's totals begin: of all segments but the last, of which launches for totals have no more. */
+/* The number of a sequence's first total. Launches for totals have one segment less: no total of the last one. */
 __device__ __forceinline__ i64 first_total_of(const struct fpa_cuda_call &call, const struct fused_part &part)
 {
     return first_segment_of(call, part.b, part.own.number, part.head,
                             call.segments - (call.cu_seqlens || call.totals_only ? 0 : 1));
 }
 
-/* The state before the segment; of two parts of a total the first one has it. */
+/* Sets the sums to the state before the segment: the given state, or the sum of earlier segments' totals. If a total
+ * is computed in two parts (own), only part 0 begins with the state. */
 __device__ __forceinline__ void begin_sums(float (*c)[4 * ALL_TILES], const struct fpa_cuda_call &call,
                                            const struct fused_part &part, int first_tile, int own)
 {
-    const int segments = part.totals ? 0 : part.segment; /* whose totals are added */
+    const int segments = part.totals ? 0 : part.segment; /* segments whose totals are added */
     if (segments > 0)
         wait_for_last();
 #pragma unroll
@@ -4789,8 +4862,8 @@ __device__ __forceinline__ void begin_sums(float (*c)[4 * ALL_TILES], const stru
     }
 }
 
-/* The final state goes to the caller, or to a launch that comes later: other blocks may still have to read
- * the initial state, which may lie where the final one goes. */
+/* Stores the sums: a total, or the final state, which goes to the caller, or to the workspace for a later launch:
+ * other blocks may still have to read the initial state, whose memory the final one may overwrite. */
 __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const struct fpa_cuda_call &call,
                                          const struct fused_part &part, int first_tile)
 {
@@ -4809,7 +4882,7 @@ __device__ __forceinline__ void end_sums(const float (*c)[4 * ALL_TILES], const 
     }
 }
 
-/* Sums of a tile -> a copy, [column / 8][feature][column % 8], four blocks of 8 x 8 at a time. */
+/* Writes a tile of the copy for queries, [column / 8][feature][column % 8], four blocks of 8 x 8 at a time. */
 __device__ __forceinline__ void leave_tile(const float *c, u32 row)
 {
     store_tiles<ALL_TILES>([&](int n, int i) { return copy_pair(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]); },
@@ -4826,8 +4899,8 @@ __device__ __forceinline__ void leave_copy(const float (*c)[4 * ALL_TILES], u32 
 
 #define multiply_columns multiply_values
 
-/* Values of a panel as operand, and the ones of z, which lie behind all values, of the first 16 tokens; NEXT_VALUES: to
- * that of the next 16. */
+/* Operand b: the values of a panel's first 16 tokens, and the ones of z, which follow the values of all panels;
+ * NEXT_VALUES is the distance to the next 16 tokens' operand. */
 __device__ __forceinline__ u64 value_operand(u32 values, u32 ones)
 {
     return slab_operand(values, ones - values);
@@ -4835,7 +4908,8 @@ __device__ __forceinline__ u64 value_operand(u32 values, u32 ones)
 
 enum { NEXT_VALUES = 2048 / 16 - (2048 / 16 << 16) };
 
-/* The second part of a total is left where copies are else, and added to the first. */
+/* Joins the two parts of a total: the second warpgroup stores its sums where copies would be (totals have none), the
+ * first one adds them. */
 __device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared, int own)
 {
     float4 *const place = (float4 *)(shared_memory + AT_COPIES) + own_thread();
@@ -4851,7 +4925,7 @@ __device__ __forceinline__ void join_parts(float (*c)[4 * ALL_TILES], u32 shared
         barrier_arrive(shared + COPY_BARRIERS);
 }
 
-/* What a lane of a warpgroup of keys knows of its features: rows, and the terms' weights in tiles of several. */
+/* A lane's addresses of the rows of its features' factors, and the terms' weights in tiles of several weights. */
 struct fused_lane {
     u32 row[FACTORS][GROUP_TILES];
     u32 weight[1][2];
@@ -4897,7 +4971,8 @@ __device__ __forceinline__ void give_copy(u32 barrier)
         barrier_arrive(barrier);
 }
 
-/* c += phi(k)' v of one panel, 16 keys and 3 tiles at a time. copied: barrier of what leave_copy() left, or 0. */
+/* c += phi(k)' v of one panel, 16 keys and 3 tiles at a time. copied: the barrier that announces leave_copy()'s copy,
+ * or 0. */
 __device__ __forceinline__ void add_panel_keys(float (*c)[4 * ALL_TILES], const struct fused_lane &lane, u32 keys,
                                                u64 values, u32 copied)
 {
@@ -4931,7 +5006,7 @@ __device__ __forceinline__ void add_panel_keys(float (*c)[4 * ALL_TILES], const 
     multiply_wait<0>();
 }
 
-/* The same of totals, which leave no copy. */
+/* add_panel_keys for totals, which write no copy. */
 /* c += phi(k)' v of one panel, 16 keys and 3 tiles at a time. */
 __device__ __forceinline__ void add_total_keys(float (*c)[4 * ALL_TILES], const struct fused_lane &lane, u32 keys,
                                                u64 values)
@@ -4970,14 +5045,16 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
 {
     const int group = (int)from_lane(threadIdx.x >> 7, 0) - 1;
     const int first_tile = KEY_GROUPS > 1 ? group * GROUP_TILES : 0;
-    const int turns = totals ? TOTAL_PARTS : 1, own = turns > 1 ? group : 0; /* panels own, own + turns, .. */
+    /* the warpgroup adds panels own, own + turns, ... */
+    const int turns = totals ? TOTAL_PARTS : 1, own = turns > 1 ? group : 0;
     const struct fused_lane lane = find_lane(first_tile);
     struct turn panels = {0, 0}, values = {0, 0}, copies = {0, 1};
     float c[GROUP_TILES][4 * ALL_TILES];
     begin_sums(c, call, part, first_tile, own);
     if (own > 0)
         advance<PANELS>(panels), advance<VALUES>(values);
-    const int count = part.panels; /* in registers: each panel would wait for them */
+    /* kept in registers, so that no panel waits for shared memory */
+    const int count = part.panels;
 #pragma unroll 1
     for (int i = own; i < count; i += turns) {
         const u32 panel = shared + AT_PANELS + panels.slot * PANEL_BYTES;
@@ -5013,9 +5090,9 @@ __device__ __forceinline__ void overlap_keys(const struct fpa_cuda_call &call, c
 
 /* ---- fused_chunk: queries ---- */
 
-enum { FUSED_FRAGMENTS = 4 }; /* of 16 packed rows each, of which features are products */
+enum { FUSED_FRAGMENTS = 4 }; /* fragments of 16 arbitrary packed rows, of which features are products */
 
-/* Places of each fragment's rows in a panel, by 16 bytes. */
+/* Addresses of each fragment's rows in a panel, in units of 16 bytes. */
 static __device__ const u16 query_fragment_rows[FUSED_FRAGMENTS][16] = {
     {18, 27, 9, 0, 54, 63, 45, 36, 90, 99, 81, 72, 126, 135, 117, 108},
     {36, 45, 54, 63, 9, 0, 27, 18, 108, 117, 126, 135, 81, 72, 99, 90},
@@ -5023,11 +5100,11 @@ static __device__ const u16 query_fragment_rows[FUSED_FRAGMENTS][16] = {
     {9, 0, 27, 18, 45, 36, 63, 54, 81, 72, 99, 90, 117, 108, 135, 126},
 };
 
-/* Where a lane finds its part of 16 rows of the warp's 16 queries, from their address in the first row of a panel
- * on. */
+/* A lane's offsets in fragments of 16 rows of the warp's 16 queries, from the address of these queries in a panel's
+ * first row. */
 struct query_lane {
-    u32 one, run; /* of a row that all features have; of rows that follow each other */
-    u32 rows[(FUSED_FRAGMENTS + 1) / 2]; /* of other rows, and of its tokens there, by 16 bytes, two a word */
+    u32 one, run; /* one: of a single row for all features; run: of 16 consecutive rows */
+    u32 rows[(FUSED_FRAGMENTS + 1) / 2]; /* of other rows: two offsets a word, in units of 16 bytes */
 };
 
 __device__ __forceinline__ struct query_lane find_query_lane(void)
@@ -5044,22 +5121,22 @@ __device__ __forceinline__ struct query_lane find_query_lane(void)
     return lane;
 }
 
-/* Where rows of fragment j are. */
+/* The lane's offset in fragment j. */
 __device__ __forceinline__ u32 fragment_place(const struct query_lane &lane, int j)
 {
     return (lane.rows[j / 2] >> j % 2 * 16 & 0xffff) * 16;
 }
 
-/* A factor that is one row for all features of a unit: queries g and g + 8, in low halves. */
+/* Fetches a factor that is one row for all features of a unit: queries g and g + 8, in low halves of words. */
 __device__ __forceinline__ void fetch_one(u32 *f, u32 queries)
 {
     f[0] = get_element(queries);
     f[1] = get_element(queries + 16);
 }
 
-/* c += phi(q) S for the warp's 16 queries, whose address in the first row of the panel is given, 3 units of 16 features
- * at a time; first factors come while the copy is waited for. The last two groups of products may still be on their
- * way. */
+/* c += phi(q) S for the warp's 16 queries, 3 units of 16 features at a time; queries: their address in the panel's
+ * first row. The first factors are loaded while the copy is awaited. Returns with the last two groups of products in
+ * flight. */
 __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct query_lane &lane, u32 copy, u32 ready,
                                           u32 phase)
 {
@@ -5067,7 +5144,7 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct qu
     const u64 from = operand(copy, 128, COPY_PITCH);
     load_transposed(f[0], queries + fragment_place(lane, 0));
     load_transposed(f[1], queries + lane.run);
-    /* features of units 0, 4, 8; factors of the next ones come meanwhile */
+    /* features of units 0, 4, 8; factors of the next ones are loaded meanwhile */
     load_transposed(f[2], queries + fragment_place(lane, 1));
     load_transposed(f[3], queries + fragment_place(lane, 2));
     barrier_wait(ready, phase);
@@ -5083,7 +5160,7 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct qu
     multiply_tile(c, a[0][1], from + 64);
     multiply_tile(c, a[0][2], from + 128);
     multiply_commit();
-    /* features of units 1, 5, 2; factors of the next ones come meanwhile */
+    /* features of units 1, 5, 2; factors of the next ones are loaded meanwhile */
     fetch_one(f[0], queries + lane.one + 16 * ROW_PITCH);
     multiply_wait<1>();
 #pragma unroll
@@ -5097,7 +5174,7 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct qu
     multiply_tile(c, a[1][1], from + 80);
     multiply_tile(c, a[1][2], from + 32);
     multiply_commit();
-    /* features of units 6, 3, 11; factors of the next ones come meanwhile */
+    /* features of units 6, 3, 11; factors of the next ones are loaded meanwhile */
     load_transposed(f[2], queries + fragment_place(lane, 3));
     multiply_wait<1>();
 #pragma unroll
@@ -5124,7 +5201,7 @@ __device__ __forceinline__ void read_copy(float *c, u32 queries, const struct qu
     multiply_commit();
 }
 
-/* The queries' rows of all dots. */
+/* Loads the queries' rows of all dots. */
 __device__ __forceinline__ void fetch_queries_rows(u32 (*a)[4], u32 queries)
 {
     const int row = (threadIdx.x & 7) + matrix_half() * 8;
@@ -5146,9 +5223,9 @@ __device__ __forceinline__ void score_panel_keys(float (*s)[4], const u32 (*a)[4
             s[n][i] = kernel_of(d[0][n][i]);
 }
 
-/* Of a warp's 16 queries and the panel's keys 16k and on, later ones become zeros, a word at a time. own: of the warp's
- * own 16 keys, those that its first 8 queries see of the first 8, of which the lane has two; its last 8 see as many of
- * the last 8. */
+/* Causal mask of the warp's 16 queries and keys 16k .. 16k + 15 of the panel, a word (two keys) at a time. own: mask
+ * of the diagonal 8 x 8 blocks, as the lane's first 8 queries see the first 8 keys; its last 8 queries see the last 8
+ * keys in the same way. */
 __device__ __forceinline__ void leave_earlier(u32 *p, int k, int warp, u32 own)
 {
     const u32 all = k < warp ? ~0u : 0, seen = k == warp ? ~0u : all;
@@ -5158,13 +5235,14 @@ __device__ __forceinline__ void leave_earlier(u32 *p, int k, int warp, u32 own)
     p[3] &= all | (seen & own);
 }
 
-/* p[16 keys][4]: scores of the warp's queries, as operand of the values. Later keys have none; all are formed, because
- * the panel waits for the warp that needs them, whose loads shall not wait behind branches. */
+/* p[k]: scores of the warp's queries and keys 16k .. 16k + 15, as an operand of products with values; 0 for later
+ * keys. All are computed, also those that are masked: the panel waits for the warp that needs all of them, whose
+ * loads would wait at branches. */
 __device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 queries, u32 keys)
 {
-    /* key that the lane's first query sees of its own 16, less the lane's first */
+    /* the last of the warp's own 16 keys that the lane's first query sees, relative to the lane's first key */
     const int last = lane_row() - lane_column() * 2;
-    /* else words that are zero for all warps would be moved to their places amid products */
+    /* opaque: otherwise words that are zero for all warps would be moved to their registers between products */
     const int warp = anew((int)own_warp());
     const u32 own = (last >= 0 ? 0xffff : 0) | (last > 0 ? 0xffff0000 : 0);
     u32 a[1][4];
@@ -5179,7 +5257,7 @@ __device__ __forceinline__ void form_panel_scores(u32 (*p)[4], u32 queries, u32 
     }
 }
 
-/* A warp's sums -> its rows of a slab, where the copy engine may read them. */
+/* A warp's sums of 16 queries -> its rows of a slab, in 16 bits, visible to the copy engine. */
 __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
 {
     store_tiles<COLUMN_TILES>([&](int n, int i) { return pair_of(c[4 * n + 2 * i], c[4 * n + 2 * i + 1]); },
@@ -5188,7 +5266,7 @@ __device__ __forceinline__ void stage_rows(const float *c, u32 rows)
     __syncwarp();
 }
 
-/* Where boxes of o go, found once: a panel would wait for it. */
+/* Coordinates of the boxes of o, computed once, so that no panel waits for them. */
 struct output_place {
     int column, head, before, entry;
 };
@@ -5198,8 +5276,8 @@ __device__ __forceinline__ struct output_place find_output_place(const struct fu
     return {COLUMN_BLOCKS > 1 ? part.block * COLUMN_TILES * 8 : 0, (int)part.query_head, part.before, part.entry};
 }
 
-/* The panel's sums -> o, by the copy engine, from the warp's own rows of a slab. The lane that sends them waits until
- * those before have been read. */
+/* Stores the panel's sums as rows of o by the copy engine, from the warp's own rows of a slab. The lane that issues
+ * the copy waits first until the copy engine has read the previous rows. */
 __device__ __forceinline__ void send_panel(float *c, const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                            const struct fused_part &part, const struct output_place &to, int first,
                                            u32 rows)
@@ -5220,7 +5298,7 @@ __device__ __forceinline__ void send_panel(float *c, const struct fpa_cuda_call 
     }
 }
 
-/* Sums of the panel's queries -> o, from token first on. */
+/* Sums of a panel's queries -> o, from token `first` on. */
 __device__ __forceinline__ void store_panel(const float *c, const struct fpa_cuda_call &call,
                                             const struct fused_part &part, int first, bool wide)
 {
@@ -5257,37 +5335,40 @@ __device__ __forceinline__ void begin_columns(float *c, const u32 *a, u64 b)
                  : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b));
 }
 
-/* Some value of panel number i is not finite. Asked again when that is wanted: registers are for sums. */
+/* Whether some value of panel number i is not finite; read from shared memory at each use, since registers are needed
+ * for sums. */
 __device__ __forceinline__ bool panel_leaks(u32 shared, int slot, int i)
 {
     return warp_word(shared + AT_EDGES + slot * 4) == (u32)(i + 1);
 }
 
-/* Of a panel that begins at token first, which has a value that is not finite. */
+/* Adds the contribution of values that are not finite to the sums of the queries that see them; the panel begins at
+ * token `first`. */
 __device__ __forceinline__ void spoil_panel(float *c, const struct fpa_cuda_call &call, const struct fused_part &part,
                                             int first)
 {
     const int column = part.block * COLUMN_TILES * 8;
     spoil_queries(c, values_of(call, part.b, part.head) + column + first * call.v_stride[1], call.v_stride[1],
                   part.end - first, DV - column, (anew(threadIdx.x) >> 5 & 3) * 16);
-    warpgroup_sync(edge_barrier()); /* all have multiplied what lies where o goes */
+    warpgroup_sync(edge_barrier()); /* all have multiplied the values that o overwrites */
 }
 
-/* Where the panel's values are as they may be multiplied: if some are not finite, at place, of the warpgroup's own,
- * with zeros for these. A product in a branch would have ptxas serialise all. */
+/* The address from which a panel's values are multiplied: `here`, or, if some are not finite, a copy at `place`, in
+ * the warpgroup's own buffer, with zeros for these. An address, since a product inside of a branch would make ptxas
+ * serialise all products. */
 __device__ __forceinline__ u32 finite_values(u32 here, u32 place, bool leaks)
 {
     if (!leaks)
         return here;
     if (is_first_lane())
-        bulk_wait_read(); /* o of the panel before */
-    warpgroup_sync(edge_barrier()); /* who needed the place is through */
+        bulk_wait_read(); /* until o of the panel before has been read */
+    warpgroup_sync(edge_barrier()); /* all warps have finished with the buffer */
     copy_finite<COLUMN_TILES, 64>(place, here);
     warpgroup_sync(edge_barrier());
     return place;
 }
 
-/* c = the panel's scores times its values. The products may still be on their way. */
+/* c = the panel's scores times its values; returns with the products in flight. */
 __device__ __forceinline__ void add_scored(float *c, const u32 (*p)[4], u64 values)
 {
     multiply_begin();
@@ -5298,19 +5379,19 @@ __device__ __forceinline__ void add_scored(float *c, const u32 (*p)[4], u64 valu
     multiply_commit();
 }
 
-/* Places of a panel's rows, values, and copy. */
+/* The stages of a panel's rows, values and copy. */
 struct query_turns {
     struct turn panels, values, copies;
 };
 
-/* Those of the copy before panel i, as there are such from panel `first` on. */
+/* Sets the stage of the copy before panel i; panel `first` is the first one with a copy. */
 __device__ __forceinline__ void find_copy(struct query_turns &at, int i, int first)
 {
     const u32 number = i - first;
     at.copies = {(int)(number % COPIES), number / COPIES & 1};
 }
 
-/* o of panel i, from token first on. reads: a state before it. */
+/* Computes and stores o of panel i, which begins at token `first`. reads: the state before it is not zero. */
 __device__ __forceinline__ void read_panel(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                            const struct fused_part &part, const struct query_lane &lane, u32 shared,
                                            const struct query_turns &at, int warpgroup, int i, int first, bool reads,
@@ -5320,7 +5401,7 @@ __device__ __forceinline__ void read_panel(const struct fpa_cuda_call &call, con
     const u32 panel = shared + AT_PANELS + at.panels.slot * PANEL_BYTES;
     const u32 full = shared + PANEL_BARRIERS + at.panels.slot * 8;
     const u32 here = shared + at.values.slot * SLAB, ready = shared + COPY_BARRIERS + at.copies.slot * 8;
-    const bool wide = false; /* else the copy engine has it */
+    const bool wide = false; /* aligned rows are stored by the copy engine */
     float c[4 * ALL_TILES];
     u32 p[FUSED_PANEL / 16][4];
     barrier_wait(full, at.panels.phase);
@@ -5346,14 +5427,15 @@ __device__ __forceinline__ void read_panel(const struct fpa_cuda_call &call, con
         store_panel(c, call, part, first, wide);
 }
 
-/* A warpgroup takes every QUERY_GROUPS-th panel. Turns go on with all panels, whatever the warpgroup's number, so that
- * they are one number for all lanes. */
+/* The loop of a warpgroup, which processes every QUERY_GROUPS-th panel. Ring positions advance over all panels,
+ * whatever the warpgroup's number, so that they are the same number in all lanes. */
 __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                                 const struct fused_part &part, u32 shared)
 {
     const int warpgroup = (int)from_lane(threadIdx.x >> 7, 0) - 1 - KEY_GROUPS;
     const struct query_lane lane = find_query_lane();
-    const int count = part.panels, first = part.given ? 0 : 1; /* in registers: each panel would wait for them */
+    /* kept in registers, so that no panel waits for shared memory */
+    const int count = part.panels, first = part.given ? 0 : 1;
     struct query_turns at = {};
     const struct output_place to = find_output_place(part);
 #pragma unroll 1
@@ -5369,15 +5451,15 @@ __device__ __forceinline__ void overlap_queries(const struct fpa_cuda_call &call
 }
 __device__ __forceinline__ void init_fused(u32 shared, bool totals)
 {
-    const int readers = 4 * KEY_GROUPS + (totals ? 0 : 4); /* warps: of all keys, and of the panel's queries */
+    const int readers = 4 * KEY_GROUPS + (totals ? 0 : 4); /* warps: all of keys, and one warpgroup's of queries */
     for (int i = 0; i < PANELS; i++) {
-        /* lanes read what lanes have written: each arrives itself, which racecheck can follow and takes no time that
-         * shows */
+        /* rows are written and read by lanes: each lane arrives itself, which racecheck can follow and which takes no
+         * measurable time */
         barrier_init(shared + PANEL_BARRIERS + i * 8, 128);
         barrier_init(shared + PANEL_BARRIERS + (PANELS + i) * 8, 32 * readers);
     }
     for (int i = 0; i < COPIES; i++) {
-        barrier_init(shared + COPY_BARRIERS + i * 8, totals ? 128 : 4 * KEY_GROUPS); /* totals: join_parts */
+        barrier_init(shared + COPY_BARRIERS + i * 8, totals ? 128 : 4 * KEY_GROUPS); /* totals use it in join_parts */
         barrier_init(shared + COPY_BARRIERS + (COPIES + i) * 8, 4);
     }
     for (int i = 0; i < VALUES; i++) {
@@ -5388,7 +5470,7 @@ __device__ __forceinline__ void init_fused(u32 shared, bool totals)
         barrier_init(shared + RAW_BARRIERS + i * 8, 1);
 }
 
-/* Totals of a segment. */
+/* Computes the total of a segment. */
 __device__ __forceinline__ void add_up_keys(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                             const struct fused_part &part, u32 shared)
 {
@@ -5399,11 +5481,11 @@ __device__ __forceinline__ void add_up_keys(const struct fpa_cuda_call &call, co
         registers_raise<184>();
         overlap_keys<true>(call, part, shared);
     } else {
-        registers_lower<72>(); /* others take them */
+        registers_lower<72>(); /* the other warpgroups use their registers */
     }
 }
 
-/* A segment's queries and keys. */
+/* Processes a segment's queries and keys. */
 __device__ __forceinline__ void walk_segment(const struct fpa_cuda_call &call, const struct fpa_cuda_maps &maps,
                                              const struct fused_part &part, u32 shared)
 {
@@ -5449,10 +5531,9 @@ taylor2_d16_fused_chunk(const __grid_constant__ struct fpa_cuda_call call,
 
 /* ---- the recurrent form: update and query in one pass over the state ----
  *
- * A block owns a run of features of one head for all tokens. Its rows of the state stream through it: a thread has
- * a few columns of every so many rows, adds the key's part, writes the row back and takes the queries' part of it
- * into its own sums, which are added up at the end of a token. The first rows are on their way before anything else
- * is done. */
+ * A block processes a run of features (rows of the state) of one head for all tokens. A thread has a few columns of
+ * every ROWS-th row: it adds the key's part, writes the row back, and adds the row times the queries' features to its
+ * own sums. These are added up at the end of a token. Copies of the first rows are issued before all other work. */
 
 enum {
     DECODE_THREADS = 256,
@@ -5460,40 +5541,42 @@ enum {
     STEP_LANES = 16,            /* threads that share a row, 4 columns each */
     STEP_QUERIES = 4,           /* query heads that one pass over the state serves, at most */
     STEP_PITCH = 4 * STEP_LANES, /* columns of the threads' sums */
-    STEP_ROOM = 5120,           /* floats of shared memory for features, then for the threads' sums */
-    STEP_STAGES = 12,           /* pieces of the state, 16 bytes each, that a thread has on their way */
-    STEP_GROUP = 2,             /* of them that it waits for and asks for at a time */
-    STEP_RING = 4 * STEP_STAGES * DECODE_THREADS, /* floats of them; sums of threads may go on there */
+    STEP_ROOM = 5120,           /* floats of shared memory for features, later for the threads' sums */
+    STEP_STAGES = 12,           /* pieces of the state, 16 bytes each, that a thread has in flight */
+    STEP_GROUP = 2,             /* pieces that a thread waits for, and copies, at a time */
+    STEP_RING = 4 * STEP_STAGES * DECODE_THREADS, /* floats of the ring; threads' sums may extend into it */
     STEP_FLOATS = 5920,         /* of shared memory before the ring */
-    STEP_CLUSTER = 8,           /* blocks that add their parts of o up themselves, at most */
-    STEP_BARRIERS = 33,         /* one of the parts, one of each piece of a state that stays in shared memory */
-    STEP_STATE = (FEATURES * (DV + 1) + 3) / 4 * 4, /* from a head's running state to the next */
+    STEP_CLUSTER = 8,           /* blocks of a cluster that add up their parts of o, at most */
+    STEP_BARRIERS = 33,         /* barriers: of the parts, and of each piece of a state kept in shared memory */
+    STEP_STATE = (FEATURES * (DV + 1) + 3) / 4 * 4, /* floats from a head's running state to the next */
     STEP_COLUMNS = (DV + 3) / 4 * 4 + 4 /* of a part of o: values, then the sum of weights */
 };
 
 static_assert(STEP_RING + STEP_ROOM >= 8 * STEP_QUERIES * DECODE_THREADS, "sums need room");
 
-/* Shared memory: a token's value, the warps' sums of weights, the cluster's parts of a query's o, barriers, packed rows
- * of the key and the queries, STEP_ROOM, the ring. */
+/* Shared memory, in order: a token's value,
+ * the warps' sums of weights, the cluster's parts of a query's o, barriers, packed
+ * rows of the key and the queries, STEP_ROOM, the ring. */
 __device__ __forceinline__ float *step_value(void)
 {
     return (float *)shared_memory;
 }
 
-/* Of each query, by warps. */
+/* Sums of weights, [warp][query]. */
 __device__ __forceinline__ float *step_warp_sums(void)
 {
     return step_value() + STEP_PITCH;
 }
 
-/* The parts of o that other blocks bring: [queries of this block][blocks][STEP_COLUMNS]. Query g belongs to block
- * g % blocks. */
+/* Parts of o that other blocks send: [queries of this block][blocks][STEP_COLUMNS]. Query g belongs to block g %
+ * blocks. */
 __device__ __forceinline__ float *step_parts(void)
 {
     return step_warp_sums() + STEP_QUERIES * STEP_WARPS;
 }
 
-/* Of the parts, then of the pieces of a state that taylor2_d16_decode_resident holds. */
+/* Barrier 0 is that of the parts; the others are of pieces of a state that taylor2_d16_decode_resident keeps in
+ * shared memory. */
 __device__ __forceinline__ u32 step_barrier(int i)
 {
     return (u32)__cvta_generic_to_shared(step_parts() + STEP_CLUSTER * STEP_COLUMNS) + 8 * i;
@@ -5517,16 +5600,16 @@ __device__ __forceinline__ float *step_ring(void)
 /* A block's work. */
 struct step_task {
     int batch, head, slice;
-    int number, length; /* of the sequence, whose place in the batch is `batch` */
-    /* its token's number among the queries; differs from its keys' number if recent tokens are packed */
+    int number, length; /* of the sequence; `batch` is its place in the batch */
+    /* the token's place among the queries; differs from that of its keys if recent tokens are packed */
     int row;
-    int first, count; /* its features */
-    /* now */
+    int first, count; /* the block's features */
+    /* the present pass */
     int query;   /* first query head of this pass */
     int queries; /* of this pass */
-    int vectors; /* that are packed: the key's, then 1 or STEP_QUERIES queries', zeros behind the last */
-    int parts;   /* sums that threads leave of each column */
-    int pass;    /* over the state for this token, from 0 */
+    int vectors; /* packed vectors: the key, then 1 or STEP_QUERIES queries, zeros after the last */
+    int parts;   /* sums in shared memory of each column */
+    int pass;    /* number of the pass for this token, from 0 */
     bool last;   /* no pass of the token follows */
     long long token;
 };
@@ -5561,7 +5644,7 @@ __device__ __forceinline__ struct step_task step_task_of(const struct fpa_cuda_c
     return task;
 }
 
-/* ---- numbers of a state: the caller's, or fp32 between tokens ---- */
+/* ---- numbers of a state: in the caller's type, or fp32 between tokens ---- */
 
 __device__ __forceinline__ float step_get(float a)
 {
@@ -5573,9 +5656,9 @@ __device__ __forceinline__ void step_put(float &to, float a)
     to = a;
 }
 
-/* A state from one of its numbers on; NULL stays NULL. The offset is chosen and not the pointer: where an instruction
- * under a predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they
- * are clear. */
+/* The state from number `first` on; NULL stays NULL. Selects the offset, not the pointer: if an instruction under a
+ * predicate may write registers that CS2R clears, ptxas of CUDA 13.0 lets the next one read them before they are
+ * cleared. */
 template <typename number> __device__ __forceinline__ number *step_from(number *state, int first)
 {
     return state + (state ? first : 0);
@@ -5583,7 +5666,7 @@ template <typename number> __device__ __forceinline__ number *step_from(number *
 
 /* ---- a token's packed rows and features ---- */
 
-/* The same in every lane. */
+/* The sum over the warp, in every lane. */
 __device__ __forceinline__ float step_warp_sum(float a)
 {
 #pragma unroll
@@ -5592,7 +5675,7 @@ __device__ __forceinline__ float step_warp_sum(float a)
     return a;
 }
 
-/* Vectors of a pass's token: the key, its value, query g of the pass. */
+/* Addresses of a pass's vectors: the key, its value, query g. */
 __device__ __forceinline__ const element *step_key(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     return (const element *)call.k + task.batch * call.k_stride[0] + task.token * call.k_stride[1]
@@ -5612,8 +5695,9 @@ __device__ __forceinline__ const element *step_query(const struct fpa_cuda_call 
            (task.query + g) * call.q_stride[2];
 }
 
-/* What a thread loads of a token: number threadIdx.x of each vector. Asked for before the state is, behind
- * which it would wait. */
+/* What a thread loads of a token: number threadIdx.x of each
+ * vector. Loaded before copies of the state are
+ * issued, since it would have to wait for these. */
 struct step_inputs {
     element key, query[STEP_QUERIES];
     element value;
@@ -5635,7 +5719,7 @@ __device__ __forceinline__ void step_load(const struct fpa_cuda_call &call, cons
         inputs.value = step_values(call, task)[i];
 }
 
-/* x[0] = rows of the key, x[1 + g] = of query g; coordinates, the row of ones, zeros. */
+/* x[0] = packed rows of the key, x[1 + g] those of query g: coordinates, the row of ones, zeros. */
 __device__ __forceinline__ void step_coordinates(struct step_task &task, const struct step_inputs &inputs)
 {
     float *x = step_packed();
@@ -5654,12 +5738,13 @@ __device__ __forceinline__ void step_coordinates(struct step_task &task, const s
         step_value()[i] = to_float(inputs.value);
 }
 
-/* The rows that follow from the coordinates of vectors x[vector][ROWS], of which the first `keys` are keys. */
+/* Computes projected and weighted rows from the coordinates of vectors x[vector][ROWS], of which the first `keys`
+ * are keys. */
 __device__ __forceinline__ void step_derive(float *x, int vectors, int keys, const struct step_task &task)
 {
 }
 
-/* All packed rows of the key and the queries of this pass, and the value; all threads see them then. */
+/* Packs all rows of the key and the queries of this pass, and the value; ends with a barrier. */
 __device__ __forceinline__ void step_pack(struct step_task &task, const struct step_inputs &inputs)
 {
     step_coordinates(task, inputs);
@@ -5669,9 +5754,9 @@ __device__ __forceinline__ void step_pack(struct step_task &task, const struct s
 
 /* ---- features ---- */
 
-/* The packed rows that the first features of a block are products of and their weights, number threadIdx.x and, in the
- * upper half, threadIdx.x + DECODE_THREADS. They are asked for before the state is, behind which they would wait.
- * AHEAD: 2, or 0: where there are no registers for them, none. */
+/* Rows of which the first features of a block are products, and their weights: of
+ * feature threadIdx.x and, in the upper halves, threadIdx.x + DECODE_THREADS. Loaded before copies of the state are
+ * issued, for which they would have to wait. AHEAD: 2; 0 if registers do not suffice. */
 template <int AHEAD> struct step_names {
     u32 rows[FACTORS];
     float weights[2];
@@ -5693,7 +5778,7 @@ __device__ __forceinline__ void step_ask_names(const struct step_task &task, str
     names.weights[1] = feature_weights[next];
 }
 
-/* Feature i of a pass, the product of the packed rows `row`: key[i], query[i][g]; weight: on the key side. */
+/* Feature i of a pass, the product of packed rows row[..]: key[i], query[i][g]; weight: of keys. */
 template <int QUERIES>
 __device__ __forceinline__ void step_feature(float *key, float *query, int i, const u32 *row, float weight)
 {
@@ -5712,7 +5797,8 @@ __device__ __forceinline__ void step_feature(float *key, float *query, int i, co
         query[i * QUERIES + g] = a[1 + g];
 }
 
-/* Call form(i, row, weight) for the thread's features first.. of the head, of which a pass has count. */
+/* Calls form(i, row, weight) for the thread's features: features first .. first + count - 1 of the head are those of
+ * a pass. */
 template <int UNROLLED, int AHEAD, typename former>
 __device__ __forceinline__ void step_each_feature(const struct step_task &task, const struct step_names<AHEAD> &names,
                                                   int first, int count, const former &form)
@@ -5739,7 +5825,7 @@ __device__ __forceinline__ void step_each_feature(const struct step_task &task, 
 
 /* ---- rows of the state ---- */
 
-/* Some numbers of a row, in a thread's registers. */
+/* COUNT consecutive numbers of a row, in registers. */
 template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) step_numbers {
     number at[COUNT];
 
@@ -5755,7 +5841,7 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
     }
 };
 
-/* How a state's numbers are held: pieces of 16 bytes in their stored type, single numbers as float. */
+/* The type of a thread's numbers: pieces of 16 bytes in the stored type, single numbers as float. */
 template <bool WIDE, typename number> struct step_type {
     typedef number type;
 };
@@ -5764,8 +5850,8 @@ template <typename number> struct step_type<false, number> {
     typedef float type;
 };
 
-/* How threads share rows: pieces of 16 bytes when WIDE, else 4 numbers that are LANES apart. HELD: all of a block's
- * rows lie in shared memory, in the ring's place. */
+/* How threads share rows: a piece of 16 bytes of each row for a thread (WIDE), or 4 numbers that are LANES apart.
+ * HELD: all of a block's rows are in shared memory, in place of the ring. */
 template <bool WIDE, typename number, bool HELD = false> struct step_grid {
     enum {
         COLUMNS = WIDE ? 16 / (int)sizeof(number) : 4, /* of a thread */
@@ -5775,7 +5861,7 @@ template <bool WIDE, typename number, bool HELD = false> struct step_grid {
         IS_HELD = HELD,
         IS_LEANING = 0,
         EDGES = 0,
-        STAGES = STEP_STAGES /* pieces that a thread has on their way */
+        STAGES = STEP_STAGES /* pieces that a thread has in flight */
     };
 
     typedef struct step_numbers<typename step_type<WIDE, number>::type, COLUMNS> numbers; /* of a row, in registers */
@@ -5795,7 +5881,7 @@ template <bool WIDE, typename number, bool HELD = false> struct step_grid {
         return WIDE ? COLUMNS * lane + j : lane + j * LANES;
     }
 
-    /* What others tell apart (decode_leaning.cu.in). */
+    /* trivial here; see step_leaning (decode_leaning.cu.in) */
     static __device__ __forceinline__ bool takes_part()
     {
         return row() < ROWS;
@@ -5837,24 +5923,23 @@ template <typename number> __device__ constexpr bool step_has_pieces()
     return DV % (16 / sizeof(number)) == 0;
 }
 
-/* The thread's own 16 bytes of a stage of the ring. No other thread reads or writes them, so the ring needs no
- * barrier between threads. */
+/* The thread's own 16 bytes of a stage of the ring. No other thread reads or writes them, so no barrier is needed. */
 __device__ __forceinline__ float *step_place(int stage)
 {
     return step_ring() + (stage * DECODE_THREADS + threadIdx.x) * 4;
 }
 
-/* ---- pieces that lean ----
+/* ---- leaning pieces ----
  *
- * Rows of a state lie one behind the other, so that 16 bytes at a time can be read and written whatever a row's width
- * is, and wherever a block's first row begins; here rows a, b .. of 5 numbers:
+ * Rows of a state are contiguous, so 16 bytes at a time can be read and written whatever the width of a row and
+ * wherever a block's first row begins; here rows a, b, ... of 5 numbers:
  *
  *     |. . . a|a a a a|b b b b|b c c c|c c d d|d d d e|
  *
- * LANES pieces are whole rows, and a thread goes on by as many or a multiple: its columns are the same in all of its
- * pieces, the last ones of the row behind its first one's. Features of the row before a block's first one and of that
- * behind its last one are zero, and so are the numbers that a block has not asked for: only who reads and writes memory
- * looks where rows end. */
+ * LANES pieces are whole rows, and a thread's pieces are a multiple of LANES apart: so it has the same columns in all
+ * of its pieces; the last of them may belong to the next row. Features of the rows before a block's first and after its
+ * last row are set to zero, as are numbers outside of the block's rows: so only loads and stores check where the
+ * block's rows end. */
 template <typename number> struct step_leaning {
     enum {
         COLUMNS = 16 / (int)sizeof(number), /* of a thread */
@@ -5864,18 +5949,18 @@ template <typename number> struct step_leaning {
         IS_WIDE = 0,
         IS_HELD = 0,
         IS_LEANING = 1,
-        EDGES = 2, /* rows whose features are zero */
+        EDGES = 2, /* rows beside the block's, whose features are zero */
         STAGES = STEP_STAGES,
-        /* not where all of a head's rows are asked for at once anyway, number by number */
+        /* not used where all of a head's rows are in flight at once anyway, number by number */
         SERVES = DV >= COLUMNS && ROWS > 0 && FEATURES > 4 * ROWS && ROWS * STEP_QUERIES * STEP_PITCH <= STEP_ROOM
             + STEP_RING
     };
 
     typedef struct step_numbers<number, COLUMNS> numbers; /* of a piece, in registers */
 
-    int first; /* row of the thread's first number, of the first ROWS; or -1 */
+    int first; /* row of the thread's first number, within the first ROWS; or -1 */
     int start; /* its column */
-    int own;   /* numbers that are of its row */
+    int own;   /* numbers of the piece that are of that row */
 
     explicit __device__ __forceinline__ step_leaning(const number *rows)
     {
@@ -5895,8 +5980,8 @@ template <typename number> struct step_leaning {
         return first;
     }
 
-    /* Rows of a tile that end before the thread's next tile begins, of n: its piece of the row before belongs to that
-     * one. */
+    /* Rows of a tile of n that the thread visits: with first = -1 its last piece is visited in the next tile, since
+     * it ends with a row of that tile. */
     __device__ __forceinline__ int rows(int n, bool last) const
     {
         return first < 0 && !last ? n - 1 : n;
@@ -5912,26 +5997,27 @@ template <typename number> struct step_leaning {
         return is_below(j) ? j - own : start + j;
     }
 
-    /* From a row to that of the last number. */
+    /* 1 if the last number is of the next row. */
     __device__ __forceinline__ int next() const
     {
         return own < COLUMNS;
     }
 
-    /* Of the row's number and the next row's: number j's. */
+    /* a, of the number's row, or b, of the next row: whichever number j is of. */
     __device__ __forceinline__ float of(int j, float a, float b) const
     {
         return is_below(j) ? b : a;
     }
 
-    /* Where a sum of column(j) is left. */
+    /* The row of partial sums to which the sum of column(j) goes. */
     __device__ __forceinline__ int slot(int j) const
     {
         const int r = first + is_below(j);
         return r < 0 ? (int)ROWS - 1 : r;
     }
 
-    /* Whether number j of a piece of a row is a block's, of `count` rows, and whether all are. */
+    /* Whether number j of the piece of a row is one of the block's, which has `count` rows; is_whole: whether all
+     * are. */
     __device__ __forceinline__ bool has(int j, int row, int count) const
     {
         return row + is_below(j) >= 0 && row + is_below(j) < count;
@@ -5943,13 +6029,13 @@ template <typename number> struct step_leaning {
     }
 };
 
-/* A number into the ring. */
+/* Copies one number into the ring. */
 __device__ __forceinline__ void step_fetch_number(float *to, const float *from)
 {
     copy_number((u32)__cvta_generic_to_shared(to), from);
 }
 
-/* The thread's piece of a row of a block's `count`, of which some numbers are not the block's. */
+/* Copies the thread's piece of a row, where some of its numbers are not the block's; these become zero. */
 template <typename number>
 __device__ __forceinline__ void step_fetch_part(const step_leaning<number> &place, const number *piece, int row,
                                                 int count, float *to)
@@ -5963,13 +6049,13 @@ __device__ __forceinline__ void step_fetch_part(const step_leaning<number> &plac
     }
 }
 
-/* The thread's numbers of a piece of a row, back. */
+/* Stores the thread's numbers of the piece of a row. */
 template <typename number>
 __device__ __forceinline__ void step_store_piece(const step_leaning<number> &place, number *rows, int row, int count,
                                                  const typename step_leaning<number>::numbers &s)
 {
     number *to = rows + row * DV + place.start;
-    /* else the state comes from another place, that leans otherwise */
+    /* else the final state is at another address than the initial one */
     if (place.is_whole(row, count) && (size_t)to % 16 == 0) {
         *(typename step_leaning<number>::numbers *)to = s;
         return;
@@ -5988,7 +6074,7 @@ template <typename one, typename other> struct step_choice<false, one, other> {
     typedef other type;
 };
 
-/* How threads share rows that do not begin at multiples of 16 bytes, and rows that do. */
+/* The grid for rows at any address, and for rows that begin at multiples of 16 bytes. */
 template <typename number>
 using step_grid_anywhere = typename step_choice<step_leaning<number>::SERVES, step_leaning<number>,
     step_grid<false, number>>::type;
@@ -5996,7 +6082,8 @@ template <typename number>
 using step_grid_aligned = typename step_choice<step_has_pieces<number>(), step_grid<true, number>,
     step_grid_anywhere<number>>::type;
 
-/* Ask for the thread's pieces of rows f, f + ROWS ... of a block's `count`, into places from `stage` on. */
+/* Issues copies of the thread's pieces of rows f, f + ROWS, ... (STEP_GROUP of them, as far as the block's `count`
+ * rows go) into stages from `stage` on. */
 template <typename grid, typename number>
 __device__ __forceinline__ void step_fetch(const grid &place, const number *from, int f, int count, int stage)
 {
@@ -6017,7 +6104,8 @@ __device__ __forceinline__ void step_fetch(const grid &place, const number *from
     copy_commit();
 }
 
-/* Bring the block's part of the tables near, behind the first AHEAD features of the threads. */
+/* Prefetches the block's part of the tables, except for the first AHEAD features of each thread, which it has
+ * loaded. */
 template <int AHEAD> __device__ __forceinline__ void step_ask_tables(const struct step_task &task)
 {
 #pragma unroll 1
@@ -6027,7 +6115,7 @@ template <int AHEAD> __device__ __forceinline__ void step_ask_tables(const struc
             prefetch(&feature_rows[l][task.first + i]);
 }
 
-/* Bring the sums of features near, which are read later. */
+/* Prefetches the sums of features, which are read later. */
 template <typename number>
 __device__ __forceinline__ void step_ask_sums(const struct step_task &task, const number *state)
 {
@@ -6036,7 +6124,7 @@ __device__ __forceinline__ void step_ask_sums(const struct step_task &task, cons
         prefetch(state + FEATURES * DV + task.first + i);
 }
 
-/* Ask for the first pieces, and for the sums of features. */
+/* Issues copies of the first pieces, and prefetches sums of features. */
 template <typename grid, typename number>
 __device__ __forceinline__ void step_ask(const struct step_task &task, const number *state)
 {
@@ -6044,7 +6132,7 @@ __device__ __forceinline__ void step_ask(const struct step_task &task, const num
         const number *rows = step_from(state, task.first * DV);
         const grid place(rows);
         if (place.takes_part())
-#pragma unroll(grid::IS_LEANING ? 1 : grid::STAGES) /* else where pieces lie stays in registers from token to token */
+#pragma unroll(grid::IS_LEANING ? 1 : grid::STAGES) /* unrolled, its addresses would stay in registers */
             for (int stage = 0; stage < grid::STAGES; stage += STEP_GROUP)
                 step_fetch(place, rows, place.row() + stage * grid::ROWS, task.count, stage);
     }
@@ -6072,8 +6160,8 @@ __device__ __forceinline__ void step_row(const grid &place, typename grid::numbe
     }
 }
 
-/* Rows at.. of the block's `all`, n of them: visit(row, numbers) of the thread's own, from 0. Wide pieces come through
- * the ring; number by number all of a round are on their way before the first is used. from NULL: zeros. */
+/* Calls visit(row, numbers) for the thread's pieces of rows at .. at + n - 1 of the block's `all`; `row` counts from
+ * 0. Pieces come through the ring. from NULL: zeros. */
 template <typename grid, typename number, typename visitor>
 __device__ __forceinline__ void step_stream(const grid &place, const number *from, int at, int n, int all,
                                             const visitor &visit)
@@ -6097,8 +6185,8 @@ __device__ __forceinline__ void step_stream(const grid &place, const number *fro
     }
 }
 
-/* Of rows that lie in shared memory or are on their way there, a barrier a piece of STEP_GROUP rounds
- * (decode_resident.cu.in). */
+/* The same for rows in shared memory; each piece of STEP_GROUP rounds has a barrier, on which its bulk copy
+ * completes (decode_resident.cu.in). */
 template <typename grid, typename number, typename visitor>
 __device__ __forceinline__ void step_held(const number *from, int at, int n, const visitor &visit)
 {
@@ -6160,7 +6248,7 @@ __device__ __forceinline__ void step_walk(const grid &place, const number *from,
         step_scatter<grid>(from, at, n, visit);
 }
 
-/* A thread's numbers of row f of a block's `count`, which begin at `rows`, back. */
+/* Stores a thread's numbers of row f of a block's `count`, which begin at `rows`. */
 template <typename grid, typename number, typename numbers>
 __device__ __forceinline__ void step_store(const grid &place, number *rows, int f, int count, const numbers &s)
 {
@@ -6176,8 +6264,8 @@ __device__ __forceinline__ void step_store(const grid &place, number *rows, int 
     }
 }
 
-/* Features of the rows before a tile's first one and behind its last one, where a thread's piece is of two rows: what
- * is not the block's adds nothing. */
+/* Zeros for features of the rows before the block's first tile and after each tile, where a thread's piece may have
+ * numbers of two rows: these add nothing. */
 template <int COUNT, typename grid> __device__ __forceinline__ void step_edges(float *features, int at, int n)
 {
     if (grid::IS_LEANING && threadIdx.x < COUNT) {
@@ -6187,7 +6275,7 @@ template <int COUNT, typename grid> __device__ __forceinline__ void step_edges(f
     }
 }
 
-/* The same rows, brought up to date: to NULL: not kept. */
+/* Visits the rows, updates them and adds them to o; to NULL: updated rows are not stored. */
 template <int QUERIES, typename grid, typename number>
 __device__ __forceinline__ void step_rows(const grid &place, const number *from, number *to, const float *key,
                                           const float *query, int at,
@@ -6227,7 +6315,7 @@ __device__ __forceinline__ void step_sums(const number *from, number *to, const 
     }
 }
 
-/* The divisor that belongs to a sum of weights (sum). */
+/* The normaliser of a sum of weights (sum). */
 __device__ __forceinline__ float step_divisor(float den)
 {
     return den + 1e-06f;
@@ -6235,7 +6323,7 @@ __device__ __forceinline__ float step_divisor(float den)
 
 /* ---- outputs ---- */
 
-/* Where part `slice` of a query head's o lies. */
+/* Address of part `slice` of a query head's o. */
 __device__ __forceinline__ float *step_part(const struct fpa_cuda_call &call, long long batch, long long query,
                                                    long long token, long long slice)
 {
@@ -6250,7 +6338,7 @@ __device__ __forceinline__ element *step_output(const struct fpa_cuda_call &call
     return (element *)call.o + batch * call.o_stride[0] + token * call.o_stride[1] + query * call.o_stride[2];
 }
 
-/* An output row, of all that a call has. Where lengths differ some may be no sequence's. */
+/* An output row of the call. there: false if no sequence of a packed batch has the row. */
 struct output_row {
     long long token, query, batch;
     bool there;
@@ -6263,7 +6351,7 @@ __device__ __forceinline__ struct output_row output_row_of(const struct fpa_cuda
         return {token, line % call.query_heads, line / call.query_heads, true};
     if (call.packed_recent)
         return {0, line, token, sequence_of_keys(call, (u32)token).length > 0};
-    u32 first = 0, end = (u32)call.sequences; /* the last one that begins at the token or before */
+    u32 first = 0, end = (u32)call.sequences; /* finds the last sequence that begins at the token or before */
     while (end - first > 1) {
         const u32 middle = (first + end) / 2;
         if (offset_of(call, middle) <= token)
@@ -6275,8 +6363,8 @@ __device__ __forceinline__ struct output_row output_row_of(const struct fpa_cuda
     return {token - own.b, line, own.b, token >= own.b && token < own.b + own.length};
 }
 
-/* Leave the threads' sums where step_finish adds them up. Threads of a warp with the same columns add theirs first,
- * where a warp has whole rows. */
+/* Puts the threads' sums to shared memory, where step_finish adds them up. If a warp has whole rows, its threads
+ * with the same columns add theirs first. */
 template <int QUERIES, typename grid>
 __device__ __forceinline__ void step_leave(struct step_task &task, const grid &place, float (*o)[grid::COLUMNS],
                                            const float *den)
@@ -6306,7 +6394,7 @@ __device__ __forceinline__ void step_leave(struct step_task &task, const grid &p
     }
 }
 
-/* What the threads left of query g's column, in one order. */
+/* The sum over all threads of query g's column, in a fixed order. */
 __device__ __forceinline__ float step_sum(const struct step_task &task, int g, int column)
 {
     const int queries = task.vectors - 1;
@@ -6338,7 +6426,7 @@ __device__ __forceinline__ void join_send(float *own, int rank, float a)
                      "r"(cluster_address(step_barrier(0), rank)) : "memory");
 }
 
-/* Tell the other blocks that this one's barrier is there: barrier_fence comes before cluster_arrive. */
+/* Initialises this block's barrier of parts and tells the cluster; step_join waits for all blocks' arrival. */
 __device__ __forceinline__ void join_begin(void)
 {
     if (threadIdx.x == 0) {
@@ -6348,8 +6436,8 @@ __device__ __forceinline__ void join_begin(void)
     cluster_arrive();
 }
 
-/* o of the queries of a pass. Who has no query of his own may leave when his parts are on their way: blocks that they
- * go to wait for them. */
+/* Computes o of the queries of a pass. A block without queries of its own may end once its parts are sent: the
+ * blocks that receive them wait. */
 __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     const int blocks = (int)call.slices, own = (task.queries - task.slice + blocks - 1) / blocks;
@@ -6382,10 +6470,11 @@ __device__ __forceinline__ void step_join(const struct fpa_cuda_call &call, cons
         }
     }
     if (!task.last)
-        cluster_arrive_done(); /* the parts are read: they may come again */
+        cluster_arrive_done(); /* the parts have been read, so the next pass may send new ones */
 }
 
-/* Add the threads' sums up: this block's part of o or, when it has all features, o itself. */
+/* Adds up the threads' sums and stores the block's part of
+ * o or, if one block has all features, o itself. */
 __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     if (call.joined) {
@@ -6412,19 +6501,21 @@ __device__ __forceinline__ void step_finish(const struct fpa_cuda_call &call, co
 
 /* ---- a token ---- */
 
-/* The query heads of one pass: from and to are the head's states. */
+/* A pass over the state for up to QUERIES query heads; from, to: the head's state before and after (NULL: not
+ * stored). */
 template <int QUERIES, typename grid, int AHEAD, typename number>
 __device__ __forceinline__ void step_pass(struct step_task &task, const struct step_names<AHEAD> &names,
                                           const number *from,
                                           number *to)
 {
     enum {
-        EDGES = grid::EDGES, /* rows beside a tile: half of them before it, half behind it */
+        EDGES = grid::EDGES, /* rows beside a tile: half of them before it, half after it */
         TILE = (STEP_ROOM / (1 + QUERIES) - EDGES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS)
     };
     float *query = decode_room() + EDGES / 2 * QUERIES, *key = query + (TILE + EDGES / 2) * QUERIES + EDGES / 2;
     float v[grid::COLUMNS] = {}, o[QUERIES][grid::COLUMNS] = {}, den[QUERIES] = {};
-    /* chosen in bytes, of one of the two only: so no head spills, and few heads lose no time */
+    /* only one of the two offsets is selected, and in bytes: otherwise heads spill registers, or short calls take
+     * longer */
     from = (const number *)((size_t)from + (from ? (size_t)((u32)(task.first * DV) * (u32)sizeof(number)) : 0));
     to = step_from(to, task.first * DV);
     const grid place(from ? from : to);
@@ -6452,12 +6543,12 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
     step_leave<QUERIES>(task, place, o, den);
 }
 
-/* The head's state as it comes, as it goes and between tokens; each may be NULL. */
+/* The head's initial, final and running state (between tokens); each may be NULL. */
 struct step_states {
     const state_element *in;
     state_element *out;
     float *running;
-    bool wide; /* 16 bytes at a time: they are aligned */
+    bool wide; /* aligned: 16 bytes at a time */
 };
 
 __device__ __forceinline__ struct step_states step_states_of(const struct fpa_cuda_call &call,
@@ -6469,12 +6560,12 @@ __device__ __forceinline__ struct step_states step_states_of(const struct fpa_cu
     states.out = final_state(call, task.number, task.head);
     if (call.longest > 1)
         states.running = call.running + (task.number * call.heads + task.head) * (long long)STEP_STATE;
-    /* the running state is: its rows are, in a workspace that is */
+    /* the running state is always aligned, in the workspace */
     states.wide = ((unsigned long long)states.in | (unsigned long long)states.out) % 16 == 0 || states.running;
     return states;
 }
 
-/* This block's part of a state from one place to another; from NULL: zeros. */
+/* Copies the block's part of a state; from NULL: zeros. */
 template <typename source, typename target>
 __device__ __forceinline__ void step_copy(const struct step_task &task, const source *from, target *to)
 {
@@ -6508,7 +6599,7 @@ __device__ __forceinline__ void step_pass_of(struct step_task &task, const struc
     step_pass_of<step_grid_anywhere<number>>(task, names, from, to);
 }
 
-/* Ask for what a pass reads first, before anything is waited for. */
+/* Issues copies of the rows that a pass reads first, before anything is waited for. */
 __device__ __forceinline__ void step_ahead(const struct step_task &task, const struct step_states &states)
 {
     const float *from = states.running ? (const float *)states.running : states.in;
@@ -6518,7 +6609,7 @@ __device__ __forceinline__ void step_ahead(const struct step_task &task, const s
         step_ask<step_grid_anywhere<float>>(task, from);
 }
 
-/* Query heads of a token from number `done` of the key's head on. */
+/* Begins a pass: query heads from number `done` of those that share the key head. */
 __device__ __forceinline__ void step_begin(const struct fpa_cuda_call &call, struct step_task &task, long long token,
                                            int done)
 {
@@ -6531,7 +6622,7 @@ __device__ __forceinline__ void step_begin(const struct fpa_cuda_call &call, str
     task.last = left <= STEP_QUERIES;
 }
 
-/* To the next pass; the first one has begun with the block. */
+/* Begins the next pass, by thread 0; the first one was begun by step_start. */
 __device__ __forceinline__ void step_turn(const struct fpa_cuda_call &call, struct step_task &task, long long token,
                                           int done)
 {
@@ -6543,9 +6634,9 @@ __device__ __forceinline__ void step_turn(const struct fpa_cuda_call &call, stru
     __syncthreads();
 }
 
-/* One token: all query heads of the key's head, as many at a time as there are vectors for; once when there is none,
- * for the state's sake. Every pass reads the state before the token and adds the key's part for itself; only the last
- * one keeps the sum, so that the state may be updated in place. */
+/* One token, for all query heads that share the key head, up to STEP_QUERIES in a pass; one pass for the state if there
+ * are no queries. Every pass reads the state before the token and adds the key's part itself; only the last pass stores
+ * it, so that the state may be updated in place. */
 __device__ __forceinline__ void step_token(const struct fpa_cuda_call &call, struct step_task &task,
                                            const struct step_states &states, const struct step_names<STEP_AHEAD> &names,
                                            long long token)
@@ -6568,8 +6659,8 @@ __device__ __forceinline__ void step_token(const struct fpa_cuda_call &call, str
     } while (done < group);
 }
 
-/* The block's rows into the second-level cache, where writes of the kernel before this one are seen too: while that one
- * ends, memory is at work for this one. */
+/* Prefetches the block's rows into the second-level cache, while the previous kernel ends: that cache is coherent
+ * with what the previous kernel still writes. */
 __device__ __forceinline__ void step_bring_near(const struct step_task &task, const struct step_states &states)
 {
     if constexpr (step_has_pieces<state_element>())
@@ -6579,7 +6670,7 @@ __device__ __forceinline__ void step_bring_near(const struct step_task &task, co
                              : "memory");
 }
 
-/* A block's work, its first pass, and what comes before any: the kernel that ran before is waited for here. */
+/* Determines the block's work and begins its first pass; waits for the previous kernel. */
 template <bool RECENT = false>
 __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, struct step_task &task,
                                            struct step_states &states, struct step_names<STEP_AHEAD> &names)
@@ -6602,13 +6693,13 @@ __device__ __forceinline__ void step_start(const struct fpa_cuda_call &call, str
     __syncthreads();
 }
 
-/* One dimension: blocks of one head are neighbours. Of one token the state is read and written where the caller has
- * it; of several, in fp32 in between. */
+/* Blocks of one head have consecutive indices. With one token, the caller's state is read and written directly; with
+ * several, it is in fp32 in the workspace between tokens. */
 #if FPA_CUDA_HAS(FPA_CUDA_PART_DECODE)
 extern "C" __global__ void __launch_bounds__(DECODE_THREADS, 3)
 taylor2_d16_decode(const __grid_constant__ struct fpa_cuda_call call)
 {
-    __shared__ struct step_task task; /* one for all threads: registers are for rows */
+    __shared__ struct step_task task; /* in shared memory, since registers are needed for rows */
     __shared__ struct step_states states;
     struct step_names<STEP_AHEAD> names;
     step_start(call, task, states, names);
@@ -6627,18 +6718,16 @@ taylor2_d16_decode(const __grid_constant__ struct fpa_cuda_call call)
 
 /* ---- one token of few heads ----
  *
- * As taylor2_d16_decode, where all blocks of all heads have room at a time: the blocks of a head are a cluster, and
- * each has room for all its rows. The copy engine is asked for all of them at once, in pieces of STEP_GROUP rounds with
- * a barrier each, before anything else is waited for but the vectors of the token. Several passes read the rows where
- * they lie. */
+ * As taylor2_d16_decode, if all blocks of all heads run at the same time: the blocks of a head are a cluster, and each
+ * has room for all its rows. Bulk copies of all rows are issued at once, in pieces of STEP_GROUP rounds with a barrier
+ * each. Several passes read the rows from shared memory. */
 
 enum {
-    TOKEN_AHEAD = 2, /* features of a thread whose names are asked for first */
+    TOKEN_AHEAD = 2, /* features of a thread whose rows (step_names) are loaded first */
     TOKEN_MOST = 231424 /* bytes of shared memory that a launch asks for, at most */
 };
 
-/* The lines that a token's vectors lie in, into the second-level cache, where writes of the kernel before are seen
- * too. */
+/* Prefetches a token's vectors into the second-level cache, while the previous kernel ends. */
 __device__ __forceinline__ void token_bring_near(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     enum { LINE = 32 / (int)sizeof(element) };
@@ -6653,7 +6742,7 @@ __device__ __forceinline__ void token_bring_near(const struct fpa_cuda_call &cal
         prefetch(step_values(call, task) + i);
 }
 
-/* Barriers of the pieces of the block's rows; one thread. */
+/* Initialises the barriers of the pieces of rows; by one thread. */
 template <typename grid> __device__ __forceinline__ void token_begin(const struct step_task &task)
 {
 #pragma unroll 1
@@ -6662,7 +6751,7 @@ template <typename grid> __device__ __forceinline__ void token_begin(const struc
     fence_shared(); /* the copy engine arrives at them */
 }
 
-/* Ask for the block's rows, which begin at `rows`; one thread. */
+/* Issues copies of the block's rows, which begin at `rows`; by one thread. */
 template <typename grid, typename number>
 __device__ __forceinline__ void token_ask(const struct step_task &task, const number *rows)
 {
@@ -6676,9 +6765,9 @@ __device__ __forceinline__ void token_ask(const struct step_task &task, const nu
     }
 }
 
-/* As step_start; and what the first pass waits for is on its way. All threads find the work by themselves, so that the
- * first bytes are asked for before they meet; one of the last warp, which has the least of the token's vectors, asks
- * for rows. */
+/* step_start, and the loads for the first pass. Each thread determines the work by itself, so that the first copies
+ * are issued before any barrier; a thread of the last warp, which loads least of the token's vectors, issues those
+ * of rows. */
 template <typename grid>
 __device__ __forceinline__ void token_start(const struct fpa_cuda_call &call, struct step_task &task,
                                             struct step_states &states, struct step_names<TOKEN_AHEAD> &names,
@@ -6738,15 +6827,15 @@ taylor2_d16_decode_resident(const __grid_constant__ struct fpa_cuda_call call)
 }
 #endif
 
-/* ---- recall ----
+/* ---- decoding with recent tokens ----
  *
  * o = phi(q)'S + sum over recent tokens, the query's own the last, of k(q, k_j) v_j.
- * Blocks share a head's features as in taylor2_d16_decode, and read their rows once; recent tokens are theirs by turns.
- * A block's first rows of the state are on their way while it computes the scores of its tokens. */
+ * Blocks have slices of a head's features as in taylor2_d16_decode, and read their rows once; they take recent tokens
+ * in turn. Copies of a block's first rows of the state are in flight while it computes the scores of its tokens. */
 
 enum {
-    DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 lie behind them */
-    DECODE_RECENT_KEYS = DECODE_RECENT_ROOM / ROWS < 32 ? DECODE_RECENT_ROOM / ROWS : 32, /* at a time */
+    DECODE_RECENT_ROOM = STEP_ROOM - 32 * STEP_QUERIES, /* floats for packed keys; weights of 32 keys follow */
+    DECODE_RECENT_KEYS = DECODE_RECENT_ROOM / ROWS < 32 ? DECODE_RECENT_ROOM / ROWS : 32, /* keys at a time */
     DECODE_RECENT_COLUMNS = step_grid_aligned<state_element>::COLUMNS /* of a thread, at most */
 };
 static_assert(DECODE_RECENT_KEYS > 0, "a packed key needs room");
@@ -6757,13 +6846,13 @@ __device__ __forceinline__ float *decode_recent_weights(void)
     return decode_room() + DECODE_RECENT_ROOM;
 }
 
-/* Recent tokens of a sequence, and the query's own. */
+/* Recent tokens of a sequence, including the query's own. */
 __device__ __forceinline__ int decode_recent_count(const struct fpa_cuda_call &call, const struct step_task &task)
 {
     return call.packed_recent ? task.length : (int)call.recent + 1;
 }
 
-/* A dot product of rows that follow each other, which the lanes of a warp share. */
+/* A dot product of consecutive rows, by all lanes of a warp. */
 __device__ __forceinline__ float decode_recent_dot(const float *q, const float *k, int rows)
 {
     float sum = 0;
@@ -6772,7 +6861,7 @@ __device__ __forceinline__ float decode_recent_dot(const float *q, const float *
     return step_warp_sum(sum);
 }
 
-/* A dot product of listed rows, which the lanes of a warp share. */
+/* A dot product of listed rows, by all lanes of a warp. */
 __device__ __forceinline__ float decode_recent_dot(const float *q, const float *k, const u16 *listed, int rows)
 {
     float sum = 0;
@@ -6788,14 +6877,14 @@ __device__ __forceinline__ float decode_recent_score(const float *q, const float
     return kernel_of(d0);
 }
 
-/* Query heads of this pass that are packed: 1 or STEP_QUERIES. What depends on it is compiled for both; what is dear to
- * compile, once. */
+/* Query heads of this pass that are packed: 1 or STEP_QUERIES. Code that depends on it is instantiated for both, but
+ * code that takes long to compile only once. */
 __device__ __forceinline__ int decode_recent_queries(const struct step_task &task)
 {
     return task.vectors == 2 ? 1 : (int)STEP_QUERIES;
 }
 
-/* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
+/* Packs this block's tokens first, first + slices ..., `count` of them; then computes their weights for each query. */
 __device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &call, const struct step_task &task,
                                                     int first, int count)
 {
@@ -6819,8 +6908,8 @@ __device__ __forceinline__ void decode_recent_weigh(const struct fpa_cuda_call &
     __syncthreads();
 }
 
-/* The same as step_from, with an offset that the compiler knows nothing of: else it may make a choice of pointers of it
- * again. */
+/* step_from with an offset that is opaque to the compiler, which otherwise may turn it back into a selection of
+ * pointers. */
 template <typename number> __device__ __forceinline__ number *decode_recent_from(number *state, int first)
 {
     int offset = state ? first : 0;
@@ -6828,7 +6917,7 @@ template <typename number> __device__ __forceinline__ number *decode_recent_from
     return state + offset;
 }
 
-/* What such tokens add to the threads' sums: rows of threads take turns. */
+/* Adds these tokens' values, weighted, to the threads' sums; groups of LANES threads take tokens in turn. */
 template <int QUERIES, typename grid>
 __device__ __forceinline__ void decode_recent_add(const struct fpa_cuda_call &call, const struct step_task &task,
                                                   const grid &place, int first, int count,
@@ -6863,7 +6952,7 @@ __device__ __forceinline__ void decode_recent_add_of(const struct fpa_cuda_call 
         decode_recent_add<STEP_QUERIES>(call, task, place, first, count, o);
 }
 
-/* What this block's tokens add to the sums of a pass. */
+/* Adds all of this block's recent tokens to the sums of a pass. */
 __device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call &call, const struct step_task &task,
                                                      const state_element *rows, bool wide,
                                               float (*o)[DECODE_RECENT_COLUMNS], float *den)
@@ -6887,7 +6976,7 @@ __device__ __forceinline__ void decode_recent_tokens(const struct fpa_cuda_call 
     __syncthreads();
 }
 
-/* Feature i of a pass of the queries, times what is left of the state: query[i][g]. */
+/* query[i][g] = feature i of query g. */
 template <int QUERIES>
 __device__ __forceinline__ void decode_recent_feature(float *query, int i, const u32 *row)
 {
@@ -6901,7 +6990,7 @@ __device__ __forceinline__ void decode_recent_feature(float *query, int i, const
     }
 }
 
-/* The query heads of one pass; from: the head's state; sums, den: what recent tokens add. */
+/* A pass over the state; from: the head's state; sums, den: sums over recent tokens. */
 template <int QUERIES, typename grid>
 __device__ __forceinline__ void decode_recent_pass(const struct fpa_cuda_call &call, struct step_task &task,
                                             const struct step_names<STEP_AHEAD> &names, const state_element *from,
@@ -6966,7 +7055,7 @@ taylor2_d16_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
     struct step_names<STEP_AHEAD> names;
     step_start<true>(call, task, states, names);
     if (call.packed_recent && task.length == 0)
-        return; /* nobody's query */
+        return; /* the row belongs to no sequence */
     const int group = (int)call.group;
     for (int done = 0; done < group; done += STEP_QUERIES) {
         struct step_inputs inputs;
@@ -6989,18 +7078,19 @@ taylor2_d16_decode_recent(const __grid_constant__ struct fpa_cuda_call call)
 /* ---- drafts ----
  *
  * S <- S + sum over the n accepted tokens of phi(k_j) v_j',
- * o_t = phi(q_t)'S + sum over the draft's j <= t of k(q_t, k_j) v_j,
- * G of either run of tokens. The state is read once, and written once where tokens are accepted: a thread adds the
- * keys' parts to its numbers of a row, writes them back and takes the queries' parts of them. Where there are more
- * queries than a pass serves, later ones read what the first has written. Blocks share a head's features as in
- * taylor2_d16_decode. */
+ * o_t = phi(q_t)'S + sum over the draft's j <= t of k(q_t, k_j) v_j.
+ *
+ * The state is read once, and written once if tokens are accepted: a thread adds the keys' parts to its numbers of a
+ * row, writes them back, and adds them times the queries' features to its sums. If there are more queries than a pass
+ * can serve, later passes read what the first one wrote. */
 
 enum {
-    DRAFT_TOKENS = 16, /* of either run, at most */
-    DRAFT_QUERIES = 8, /* of a pass */
+    DRAFT_TOKENS = 16, /* accepted tokens, or tokens of the draft, at most */
+    DRAFT_QUERIES = 8, /* queries of a pass */
     DRAFT_TILE = STEP_ROOM / (DRAFT_TOKENS + DRAFT_QUERIES), /* features, at least */
-    DRAFT_KEYS = STEP_ROOM / ROWS < DRAFT_TOKENS ? STEP_ROOM / ROWS : DRAFT_TOKENS, /* of the draft, packed at a time */
-    DRAFT_STAGES = 12, /* pieces of the state that a thread has on their way */
+    /* keys of the draft that are packed at a time */
+    DRAFT_KEYS = STEP_ROOM / ROWS < DRAFT_TOKENS ? STEP_ROOM / ROWS : DRAFT_TOKENS,
+    DRAFT_STAGES = 12, /* pieces of the state that a thread has in flight */
     DRAFT_RING = 4 * DRAFT_STAGES * DECODE_THREADS,
     DRAFT_FLOATS = STEP_FLOATS + DRAFT_RING /* of shared memory before its own */
 };
@@ -7009,8 +7099,9 @@ static_assert(DRAFT_RING + STEP_ROOM >= 4 * DRAFT_QUERIES * DECODE_THREADS, "sum
 static_assert(STEP_CLUSTER * STEP_COLUMNS >= (DRAFT_QUERIES - STEP_QUERIES) * STEP_WARPS,
               "sums of weights go on where nothing else is");
 
-/* Behind the ring: packed rows of accepted keys, in fours, then of queries; values of accepted tokens; what is left of
- * each of them at their end, and of the state at each query; the draft's weights, [key][query]. */
+/* Shared memory after the ring: packed rows of accepted keys, up to a multiple of four, then of queries; values of
+ * accepted tokens; factors of each accepted token;
+ * the draft's weights, [key][query]. */
 __device__ __forceinline__ float *draft_packed(void)
 {
     return (float *)shared_memory + DRAFT_FLOATS;
@@ -7031,14 +7122,14 @@ __device__ __forceinline__ float *draft_weights(void)
     return draft_decays() + DRAFT_TOKENS + DRAFT_QUERIES;
 }
 
-/* As other blocks' threads share rows, with a shorter ring. */
+/* step_grid with a shorter ring. */
 template <bool WIDE> struct draft_grid : step_grid<WIDE, state_element> {
     enum { STAGES = DRAFT_STAGES };
 
     using step_grid<WIDE, state_element>::step_grid;
 };
 
-/* Four floats that lie in shared memory one behind the other, from a multiple of four on. */
+/* Four consecutive floats of shared memory, aligned to 16 bytes. */
 struct draft_four {
     float at[4];
 };
@@ -7049,14 +7140,13 @@ __device__ __forceinline__ struct draft_four draft_read(const float *from)
     return {{a.x, a.y, a.z, a.w}};
 }
 
-/* Beside its task, a block's: tokens that go into the state, and in how many fours; queries are counted token by
- * token. */
+/* What a block has besides its step_task. Queries of all tokens are numbered token by token. */
 struct draft_task {
-    int accepted, padded;
-    int first, count; /* of the queries, of this pass */
+    int accepted, padded; /* tokens that enter the state; the same, up to a multiple of four */
+    int first, count; /* queries of this pass */
 };
 
-/* A sequence that leaves no state accepts nothing. */
+/* Accepted tokens of the sequence; 0 if its state is not stored. */
 __device__ __forceinline__ int draft_accepted(const struct fpa_cuda_call &call, const struct step_task &task,
                                               const struct step_states &states)
 {
@@ -7066,7 +7156,7 @@ __device__ __forceinline__ int draft_accepted(const struct fpa_cuda_call &call, 
     return n < 0 ? 0 : n < most ? n : most;
 }
 
-/* x[0] <- row of a vector of coordinates; a NULL one's are zeros. */
+/* Packed row number `row` of a vector of coordinates: a coordinate, the one, or zero; NULL: a vector of zeros. */
 __device__ __forceinline__ float draft_coordinate(const element *vector, int row, float scale)
 {
     if (!vector)
@@ -7074,7 +7164,7 @@ __device__ __forceinline__ float draft_coordinate(const element *vector, int row
     return row < D_IN ? scale * to_float(vector[row]) : row == ONES_ROW ? 1.0f : 0.0f;
 }
 
-/* Accepted tokens: their keys, values, and what is left of them. */
+/* Stores keys, values and factors of accepted tokens in shared memory. */
 __device__ __forceinline__ void draft_pack_accepted(const struct fpa_cuda_call &call, const struct step_task &task,
                                                     const struct draft_task &draft)
 {
@@ -7094,7 +7184,7 @@ __device__ __forceinline__ void draft_pack_accepted(const struct fpa_cuda_call &
         draft_decays()[threadIdx.x] = (int)threadIdx.x >= draft.accepted ? 0.0f : 1.0f;
 }
 
-/* Where query g of a pass is: its token, its head. */
+/* The token and the query head of query g of a pass. */
 __device__ __forceinline__ int draft_token(const struct fpa_cuda_call &call, const struct draft_task &draft, int g)
 {
     return (draft.first + g) / (int)call.group;
@@ -7106,7 +7196,7 @@ __device__ __forceinline__ int draft_head(const struct fpa_cuda_call &call, cons
     return task.head * (int)call.group + (draft.first + g) % (int)call.group;
 }
 
-/* The queries of a pass, behind accepted keys; then what follows from the coordinates of all of them. */
+/* Packs accepted keys, then the queries of a pass; then the rows that are computed from coordinates. */
 __device__ __forceinline__ void draft_pack(const struct fpa_cuda_call &call, const struct step_task &task,
                                            const struct draft_task &draft)
 {
@@ -7126,9 +7216,9 @@ __device__ __forceinline__ void draft_pack(const struct fpa_cuda_call &call, con
     __syncthreads();
 }
 
-/* ---- the draft's own keys, pair by pair: they are its blocks' by turns ---- */
+/* ---- the draft's own keys, pair by pair; blocks of a head take them in turn ---- */
 
-/* Tokens first, first + slices .. of this block, `count` of them: packed, then their weights with each query. */
+/* Packs this block's tokens first, first + slices ..., `count` of them; then computes their weights for each query. */
 __device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, const struct step_task &task,
                                             const struct draft_task &draft, int first, int count)
 {
@@ -7153,8 +7243,9 @@ __device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, co
     __syncthreads();
 }
 
-/* What such tokens add to the threads' sums: rows of threads take turns. A value is no part of an earlier query's sum,
- * not even times zero: what is behind the last token that counts need be no number. */
+/* Adds these tokens' values, weighted, to the threads' sums; groups of LANES threads take tokens in turn. A value is
+ * skipped for earlier queries, not multiplied by zero, since values after the last accepted token need not be
+ * finite. */
 template <typename grid>
 __device__ __forceinline__ void draft_add_own(const struct fpa_cuda_call &call, const struct step_task &task,
                                               const struct draft_task &draft, int first, int count,
@@ -7162,7 +7253,7 @@ __device__ __forceinline__ void draft_add_own(const struct fpa_cuda_call &call, 
 {
     const element *values = values_of(call, task.batch, task.head);
     for (int i = grid::row(); i < count && grid::row() < grid::ROWS; i += grid::ROWS) {
-        /* by queries of the pass */
+        /* first query of the pass that sees the key */
         const int key = first + i * (int)call.slices, seen_from = key * (int)call.group - draft.first;
         const element *v = values + (long long)key * call.v_stride[1];
 #pragma unroll
@@ -7176,7 +7267,7 @@ __device__ __forceinline__ void draft_add_own(const struct fpa_cuda_call &call, 
     }
 }
 
-/* What this block's tokens add to the sums of a pass. */
+/* Adds all of this block's draft tokens to the sums of a pass. */
 __device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, const struct step_task &task,
                                           const struct draft_task &draft, bool wide,
                                           float (*o)[DECODE_RECENT_COLUMNS], float *den)
@@ -7201,7 +7292,7 @@ __device__ __forceinline__ void draft_own(const struct fpa_cuda_call &call, cons
 
 /* ---- the state ---- */
 
-/* Feature i of a pass: key[i][accepted] times what is left of it, query[i][g] times what is left of the state. */
+/* Feature i: key[i][j] = phi(k_j)_i times the factor of accepted token j, query[i][g] = phi(q_g)_i. */
 __device__ __forceinline__ void draft_feature(const struct draft_task &draft, float *key, float *query, int i,
                                               const u32 *row, float weight)
 {
@@ -7224,7 +7315,7 @@ __device__ __forceinline__ void draft_feature(const struct draft_task &draft, fl
     }
 }
 
-/* Add the parts of accepted keys to numbers of a row. */
+/* Adds the parts of accepted keys to a thread's numbers of a row. */
 template <typename grid>
 __device__ __forceinline__ void draft_add(typename grid::numbers &s, const float *key, int padded)
 {
@@ -7258,7 +7349,7 @@ __device__ __forceinline__ void draft_add(typename grid::numbers &s, const float
         s.put_pair(j, sum[j], sum[j + 1]);
 }
 
-/* The sums of features, the same way. */
+/* The same for z, the sums of features. */
 __device__ __forceinline__ void draft_sums(const struct draft_task &draft, const state_element *from, state_element *to,
                                            const float *key, const float *query,
                                            int count, float *den)
@@ -7275,7 +7366,8 @@ __device__ __forceinline__ void draft_sums(const struct draft_task &draft, const
     }
 }
 
-/* The queries of one pass; from, to: the head's states; own, den: what the draft's own keys add. */
+/* A pass over the state; from, to: the head's states; own, den: sums over the draft's own
+ * keys. */
 template <bool WIDE>
 __device__ __forceinline__ void draft_pass(struct step_task &task, const struct draft_task &draft,
                                            const state_element *from, state_element *to,
@@ -7327,7 +7419,7 @@ __device__ __forceinline__ void draft_pass(struct step_task &task, const struct 
     __syncthreads();
 }
 
-/* Add the threads' sums up: this block's part of o or, when it has all features, o itself. */
+/* Adds up the threads' sums and stores the block's part of o or, if one block has all features, o itself. */
 __device__ __forceinline__ void draft_finish(const struct fpa_cuda_call &call, const struct step_task &task,
                                              const struct draft_task &draft)
 {
@@ -7371,7 +7463,7 @@ taylor2_d16_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
     }
     __syncthreads();
     step_ask_tables<0>(task);
-    /* where nothing is accepted and the state stays where it is, it is read only */
+    /* if nothing is accepted and the final state is the initial one, it is only read */
     const state_element *from = states.in;
     state_element *to = draft.accepted > 0 || states.in != states.out ? states.out : nullptr;
     if (queries == 0 && !to)
@@ -7405,14 +7497,14 @@ taylor2_d16_decode_draft(const __grid_constant__ struct fpa_cuda_call call)
 }
 #endif
 
-/* ---- add up the parts of o that blocks of taylor2_d16_decode left ----
+/* ---- add up the parts of o from blocks of taylor2_d16_decode ----
  *
- * A block an output row, a thread a column; slices in order, so that bits do not depend on what ran first. */
+ * A block for each output row, a thread for each column; slices in order, so that results are reproducible. */
 
 enum { SPLIT_REDUCTION_THREADS = 64 };
 
-/* One number of the parts of o: the sum over the blocks (slices) that share a head, in their order, so that bits do not
- * depend on which ran first. */
+/* The sum of one number over the parts of o of all blocks (slices) of a head, in their order, so that the result
+ * does not depend on which block ran first. */
 __device__ __forceinline__ float sum_of_parts(const float *part, long long slices)
 {
     float sum = 0;
