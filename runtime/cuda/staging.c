@@ -2,7 +2,9 @@
 
 #include <string.h>
 
-enum { PIECE = 1 << 19 }; /* bytes; while the device writes one, the previous one is copied to its destination */
+enum {
+    PIECE = 1 << 19
+}; /* bytes; while the device writes one, the previous one is copied to its destination */
 
 void staging_make(cuda_staging *staging)
 {
@@ -60,14 +62,15 @@ static CUresult copy_by(const fpa_driver *driver, struct staging_place place, un
                         CUdeviceptr from, size_t size)
 {
     CUresult result = CUDA_SUCCESS;
-    size_t ready = 0; /* bytes in the buffer or being transferred; the first `done` of them are at their destination */
+    size_t ready =
+        0; /* bytes in the buffer or being transferred; the first `done` of them are at their destination */
     for (size_t done = 0; done < size && !result;) {
         const size_t more = size - ready < PIECE ? size - ready : PIECE, whole = ready - done;
         if (whole > 0)
             result = driver->cuStreamSynchronize(place.stream);
         if (more > 0 && !result)
-            result =
-                driver->cuMemcpyDtoHAsync(place.bytes + ready / PIECE % 2 * PIECE, from + ready, more, place.stream);
+            result = driver->cuMemcpyDtoHAsync(place.bytes + ready / PIECE % 2 * PIECE, from + ready, more,
+                                               place.stream);
         if (whole > 0 && !result)
             memcpy(to + done, place.bytes + done / PIECE % 2 * PIECE, whole);
         done = ready;
