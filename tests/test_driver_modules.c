@@ -206,6 +206,45 @@ static void device_memory_is_copied_to_and_from_in_the_modules_context(void **st
     in_child(fake_path, memory_is_copied_there_and_back);
 }
 
+/* Without a stream of their own they come as small ones do. */
+static int large_copies_come_piece_by_piece(void)
+{
+    enum { SIZE = (5 << 19) + 3 };
+    static unsigned char there[SIZE], back[SIZE];
+    fpa_error error = {0};
+    fpa_module module;
+    void *address;
+    const fpa_memory *memory = backend_cuda.memory;
+    struct fake_state *f = fake_with_geometry();
+    for (int i = 0; i < SIZE; i++)
+        there[i] = (unsigned char)(i * 31 + i / 65536);
+    HOLDS(load(0, &module, &error) == FPA_OK);
+    HOLDS(memory->allocate(&module, SIZE, &address, &error) == FPA_OK);
+    HOLDS(memory->upload(&module, address, there, SIZE, &error) == FPA_OK);
+    for (int turn = 0; turn < 3; turn++) {
+        memset(back, 0, SIZE);
+        f->calls = 0;
+        f->fail_at = turn == 0 ? 3 : 0; /* enter, wait, make a stream */
+        HOLDS(memory->download(&module, back, address, SIZE, &error) == FPA_OK && f->depth == 0);
+        HOLDS(memcmp(there, back, SIZE) == 0 && f->streams == (turn > 0));
+    }
+    for (int call = 3; call <= 5; call++) {
+        f->calls = 0;
+        f->fail_at = call;
+        HOLDS(memory->download(&module, back, address, SIZE, &error) == FPA_DEVICE && f->depth == 0);
+    }
+    f->fail_at = 0;
+    memory->release(&module, address);
+    backend_cuda.unload(&module);
+    HOLDS(nothing_is_held(f) && f->streams == 0);
+    return 0;
+}
+
+static void large_copies_from_a_device_come_by_pages_of_their_own(void **state)
+{
+    in_child(fake_path, large_copies_come_piece_by_piece);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -215,6 +254,7 @@ int main(void)
         cmocka_unit_test(bytes_that_are_no_whole_cubin_never_reach_the_driver),
         cmocka_unit_test(a_module_of_several_images_is_loaded_and_unloaded_whole),
         cmocka_unit_test(device_memory_is_copied_to_and_from_in_the_modules_context),
+        cmocka_unit_test(large_copies_from_a_device_come_by_pages_of_their_own),
     };
     return cmocka_run_group_tests(tests, compile_fake, remove_fake);
 }

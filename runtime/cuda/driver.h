@@ -112,9 +112,12 @@ typedef struct fpa_driver {
     /* memory */
     CUresult (*cuMemAlloc)(CUdeviceptr *address, size_t size);
     CUresult (*cuMemFree)(CUdeviceptr address);
+    CUresult (*cuMemAllocHost)(void **address, size_t size);
+    CUresult (*cuMemFreeHost)(void *address);
     CUresult (*cuMemGetInfo)(size_t *unused, size_t *total);
     CUresult (*cuMemcpyHtoD)(CUdeviceptr to, const void *from, size_t size);
     CUresult (*cuMemcpyDtoH)(void *to, CUdeviceptr from, size_t size);
+    CUresult (*cuMemcpyDtoHAsync)(void *to, CUdeviceptr from, size_t size, CUstream stream);
     CUresult (*cuMemcpyDtoDAsync)(CUdeviceptr to, CUdeviceptr from, size_t size, CUstream stream);
     CUresult (*cuMemsetD8)(CUdeviceptr to, unsigned char value, size_t size);
     CUresult (*cuMemsetD16)(CUdeviceptr to, unsigned short value, size_t count);

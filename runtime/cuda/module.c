@@ -307,6 +307,12 @@ fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object
     struct fpa_cuda_module *cuda = calloc(1, sizeof *cuda);
     if (!cuda)
         return fail_memory(error);
+    cuda->staging = malloc(sizeof *cuda->staging);
+    if (!cuda->staging) {
+        free(cuda);
+        return fail_memory(error);
+    }
+    staging_make(cuda->staging);
     cuda->driver = driver;
     cuda->device = options ? options->device : 0;
     cuda->pass_limit = (size_t)1 << 30;
@@ -327,11 +333,13 @@ void cuda_module_unload(fpa_module *module)
     struct fpa_cuda_module *cuda = module->handle;
     if (!cuda)
         return;
-    if (cuda->module_count > 0 && cuda_enter(cuda, NULL) == FPA_OK) {
-        for (int i = 0; i < cuda->module_count; i++)
-            cuda->driver->cuModuleUnload(cuda->modules[i]);
+    const bool entered = cuda->module_count > 0 && cuda_enter(cuda, NULL) == FPA_OK;
+    for (int i = 0; i < cuda->module_count && entered; i++)
+        cuda->driver->cuModuleUnload(cuda->modules[i]);
+    staging_free(cuda->staging, cuda->driver, entered);
+    if (entered)
         cuda_leave(cuda);
-    }
+    free(cuda->staging);
     if (cuda->context)
         cuda->driver->cuDevicePrimaryCtxRelease(cuda->gpu);
     free(cuda);
@@ -432,7 +440,8 @@ static fpa_status download(const fpa_module *module, void *to, const void *from,
     fpa_status status = enter_idle(cuda, error);
     if (status)
         return status;
-    CUresult result = size ? cuda->driver->cuMemcpyDtoH(to, (uintptr_t)from, size) : CUDA_SUCCESS;
+    CUresult result =
+        size ? staging_download(cuda->staging, cuda->driver, to, (uintptr_t)from, size) : CUDA_SUCCESS;
     cuda_leave(cuda);
     return result ? driver_fail(cuda->driver, result, cuda->name, "a copy from the GPU failed", error)
                   : FPA_OK;

@@ -6,8 +6,9 @@
 #include "abi/cuda_kernels.h"
 #include "machine/gpu_room.h"
 #include "driver.h"
+#include "staging.h"
 
-/* What fpa_module.handle points to. Read-only after the load, so that threads may share it. */
+/* What fpa_module.handle points to. Read-only after the load, but for staging, which has a lock: threads may share it. */
 struct fpa_cuda_module {
     const fpa_driver *driver;
     int device;                       /* the driver's ordinal: fpa_options.device */
@@ -21,7 +22,8 @@ struct fpa_cuda_module {
     /* Limit in bytes for the workspace of gradients by forward passes, and for twice the states in walks of chunks: calls that need
      * more are processed in pieces */
     size_t pass_limit;
-    char name[64]; /* of the head, in symbols and messages */
+    cuda_staging *staging; /* for large copies from the device */
+    char name[64];         /* of the head, in symbols and messages */
 };
 
 /* Loads onto options->device; the symbols are NAME_geometry and the kernels of cuda_call.h. Fills module except for its backend. LOAD if

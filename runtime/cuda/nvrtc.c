@@ -18,6 +18,18 @@ static const char *const fixed_options[] = {"--std=c++17", "--ptxas-options=-v"}
 
 enum { FIXED_OPTIONS = sizeof fixed_options / sizeof *fixed_options };
 
+/* The decode program has several kernels, and is the longest program of many heads: NVRTC compiles its kernels in parallel.
+ * Other programs may have warpgroup products, and with this option ptxas' warnings that it serialises them go to stderr
+ * instead of the log. */
+static const char split_compile[] = "--split-compile=4";
+
+enum { SPLIT_VERSION = 13 }; /* NVRTC that knows the option */
+
+static bool is_split(const struct nvrtc_library *nvrtc, int part)
+{
+    return part == FPA_CUDA_PART_DECODE && atoi(nvrtc->version) >= SPLIT_VERSION;
+}
+
 /* The user's additional options. */
 static const char *flags_of_environment(void)
 {
@@ -55,6 +67,8 @@ fpa_status nvrtc_identity(const fpa_target *target, char **identity, fpa_error *
             target->march);
     for (int i = 0; i < FIXED_OPTIONS; i++)
         fprintf(text, "option %s\n", fixed_options[i]);
+    if (is_split(nvrtc, FPA_CUDA_PART_DECODE))
+        fprintf(text, "option %s in program %d\n", split_compile, FPA_CUDA_PART_DECODE);
     fprintf(text, "flags %s\n", flags_of_environment());
     *identity = text_finish(&buffer);
     return *identity ? FPA_OK : fail_memory(error);
@@ -252,7 +266,7 @@ static fpa_status read_result(const struct nvrtc_library *nvrtc, nvrtcProgram pr
     return FPA_OK;
 }
 
-enum { MOST_FLAGS = 16, MOST_OPTIONS = 3 + FIXED_OPTIONS + MOST_FLAGS };
+enum { MOST_FLAGS = 16, MOST_OPTIONS = 4 + FIXED_OPTIONS + MOST_FLAGS };
 
 /* ptxas reports only after a compilation that it has serialised wgmma instructions. Kernels that have a variant without this, which takes
  * longer to compile, have it under this macro, which is defined for a second compilation. */
@@ -288,7 +302,8 @@ static fpa_status add_flags(option_list *options, fpa_error *error)
 }
 
 /* Options of this file, then those of all files. second: compiles the variant against serialisation. */
-static fpa_status make_options(const nvrtc_input *input, bool second, option_list *options, fpa_error *error)
+static fpa_status make_options(const struct nvrtc_library *nvrtc, const nvrtc_input *input, bool second,
+                               option_list *options, fpa_error *error)
 {
     options->count = 0;
     snprintf(options->architecture, sizeof options->architecture, "--gpu-architecture=%s%s",
@@ -299,6 +314,8 @@ static fpa_status make_options(const nvrtc_input *input, bool second, option_lis
         options->item[options->count++] = options->part;
     if (second)
         options->item[options->count++] = second_version;
+    if (is_split(nvrtc, input->part) && !input->ptx)
+        options->item[options->count++] = split_compile;
     for (int i = 0; i < FIXED_OPTIONS; i++)
         options->item[options->count++] = fixed_options[i];
     return add_flags(options, error);
@@ -309,7 +326,7 @@ static fpa_status run(const struct nvrtc_library *nvrtc, const nvrtc_input *inpu
 {
     option_list options;
     nvrtcProgram program = NULL;
-    fpa_status status = make_options(input, second, &options, error);
+    fpa_status status = make_options(nvrtc, input, second, &options, error);
     if (status)
         return status;
     const double start = clock_seconds();

@@ -8,7 +8,7 @@
 #include "base/dtype.h"
 #include "base/round.h"
 
-enum { GUARD = 256 };
+enum { GUARD = 256, ONCE = 1 << 14 /* bytes of poison that are copied at once, from a near cache */ };
 
 /* The poison: NaN in every dtype, a signalling NaN in f32 and bf16. Arithmetic on it gives other bits, so that an element that still is
  * poison was never written. */
@@ -21,6 +21,7 @@ static void put_poison(unsigned char *bytes, size_t size)
     memcpy(bytes, poison, filled);
     for (size_t more; filled < size; filled += more) {
         more = filled < size - filled ? filled : size - filled;
+        more = more < ONCE ? more : ONCE;
         memcpy(bytes + filled, bytes, more);
     }
 }

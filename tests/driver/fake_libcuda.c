@@ -174,6 +174,20 @@ int cuMemFree_v2(unsigned long long address)
     return 0;
 }
 
+int cuMemAllocHost_v2(void **address, size_t size)
+{
+    *address = malloc(size);
+    fake_state.allocations += *address != NULL;
+    return *address ? 0 : OUT_OF_MEMORY;
+}
+
+int cuMemFreeHost(void *address)
+{
+    free(address);
+    fake_state.allocations--;
+    return 0;
+}
+
 static int copy(void *to, const void *from, size_t size)
 {
     int result = fake_state.depth > 0 ? call() : LAUNCH_FAILED;
@@ -189,6 +203,12 @@ int cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t size)
 
 int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t size)
 {
+    return copy(to, (const void *)(uintptr_t)from, size);
+}
+
+int cuMemcpyDtoHAsync_v2(void *to, unsigned long long from, size_t size, void *stream)
+{
+    (void)stream;
     return copy(to, (const void *)(uintptr_t)from, size);
 }
 
