@@ -2,9 +2,8 @@
 
 #include <string.h>
 
-enum {
-    PIECE = 1 << 19
-}; /* bytes; while the device writes one, the previous one is copied to its destination */
+/* Bytes. While the device writes one piece, the previous one is copied to its destination. */
+enum { PIECE = 1 << 19 };
 
 void staging_make(cuda_staging *staging)
 {
@@ -63,7 +62,7 @@ static CUresult copy_by(const fpa_driver *driver, struct staging_place place, un
 {
     CUresult result = CUDA_SUCCESS;
     size_t ready =
-        0; /* bytes in the buffer or being transferred; the first `done` of them are at their destination */
+        0; /* bytes in the buffers or in transfer, of which the first `done` are at their destination */
     for (size_t done = 0; done < size && !result;) {
         const size_t more = size - ready < PIECE ? size - ready : PIECE, whole = ready - done;
         if (whole > 0)

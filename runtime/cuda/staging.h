@@ -1,8 +1,9 @@
-/* staging: large copies from the device through pinned buffers of the calling thread.
+/* staging: large copies from the device into memory of the process, through pinned buffers.
  *
- * cuMemcpyDtoH into pageable memory runs in the default stream and through the driver's own buffers, so that copies of several
- * threads wait for each other. Verification downloads states of hundreds of megabytes in every thread
- * (docs/decisions/0214-what-a-first-open-still-waits-for.md). */
+ * Given: a context that is current, an address on the device. Gives: the bytes, when the call returns.
+ * cuMemcpyDtoH stages copies through pinned buffers of the driver, for which all threads wait in turn. Verification
+ * copies states of hundreds of megabytes in each of its threads, so here each thread that copies has two buffers and
+ * a stream: while the device fills one buffer, the thread copies the other one to its destination. */
 #ifndef FPAC_RUNTIME_CUDA_STAGING_H
 #define FPAC_RUNTIME_CUDA_STAGING_H
 
@@ -11,7 +12,7 @@
 #include <pthread.h>
 #include <stdbool.h>
 
-enum { STAGING_PLACES = 32 }; /* idle buffers that are kept */
+enum { STAGING_PLACES = 32 }; /* idle pairs of buffers that are kept */
 
 /* Buffers of a module. A thread that finds none idle allocates one. */
 typedef struct cuda_staging {
