@@ -37,6 +37,19 @@ static double again_seconds(const fpa_gpu_room *room, const fpa_call_size *size,
     return fmax(0, rows - GPU_KEPT * room->gpu->cache_size) / room->gpu->memory;
 }
 
+/* The share by which rows take longer that are not multiples of 16 bytes: warps request parts of lines, which is slower the further the
+ * blocks' rows lie apart. Measured for states that are updated, by several waves of blocks. */
+static double apart_share(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room, cuda_kernel kernel,
+                          int64_t slices)
+{
+    const double blocks = (double)room->occupancy[kernel] * room->multiprocessors;
+    const double rows = blocks * g->work[kernel].copy.bytes / 2 / (double)slices;
+    const bool leans = g->decode_resident_row % 16 != 0;
+    return leans && kernel == CUDA_DECODE && rows > room->gpu->cache_size
+               ? GPU_APART * (1 - room->gpu->cache_size / rows)
+               : 0;
+}
+
 /* Adds the launches for coordinates, and for values of masked keys, which come before. */
 static fpa_cost behind_others(const struct fpa_cuda_geometry *g, const fpa_gpu_room *room,
                               const fpa_call_size *size, const fpa_candidate *candidate, fpa_cost cost)
@@ -57,8 +70,9 @@ fpa_cost cuda_estimate_decode(const struct fpa_cuda_geometry *g, const fpa_gpu_r
     const double blocks = (double)(size->batch * size->heads * candidate->segments) / room->multiprocessors;
     const double resident = room->occupancy[kernel], busy = blocks < resident ? ceil(blocks) : resident;
     const double bandwidth = room->gpu->memory / room->multiprocessors;
-    const double mine =
-        ((double)work->copy.bytes / (double)candidate->segments + work->step.bytes) / bandwidth;
+    const double apart = blocks > busy ? apart_share(g, room, kernel, candidate->segments) : 0;
+    const double rows = (1 + apart) * (double)work->copy.bytes / (double)candidate->segments;
+    const double mine = (rows + work->step.bytes) / bandwidth;
     const double start = work->trips * GPU_TRIP;
     const double alone = start + mine, shared = busy > 1 ? busy * mine + BETWEEN * start : 0;
     const double wave = fmax(alone, shared);

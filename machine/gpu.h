@@ -24,6 +24,10 @@ enum { GPU_ISSUE = 4, GPU_LATENCY = 4, GPU_BLOCK_OWN = 1024, GPU_MOST_BLOCKS = 3
  * (docs/decisions/0017-decode.md). */
 #define GPU_KEPT 0.1
 
+/* What states whose rows begin amid 16 bytes take longer, at least, if the rows of all blocks that are there at a time are much more than the
+ * second-level cache: so much of the share that exceeds it (docs/decisions/0213-idle-threads-of-a-ring.md). */
+#define GPU_APART 0.1
+
 typedef struct fpa_gpu {
     const char *name;    /* "h200": the name in `fpac explain --length` */
     const char *device;  /* part of the driver's name of the device: "H200" */

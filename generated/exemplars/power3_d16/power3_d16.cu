@@ -2847,7 +2847,7 @@ enum {
     STEP_QUERIES = 4,           /* query heads that one pass over the state serves, at most */
     STEP_PITCH = 4 * STEP_LANES, /* columns of the threads' sums */
     STEP_ROOM = 5120,           /* floats of shared memory for features, later for the threads' sums */
-    STEP_STAGES = 12,           /* pieces of the state, 16 bytes each, that a thread has in flight */
+    STEP_STAGES = 12,           /* pieces of the state, 16 bytes each, that a thread has in flight if all take part */
     STEP_GROUP = 2,             /* pieces that a thread waits for, and copies, at a time */
     STEP_RING = 4 * STEP_STAGES * DECODE_THREADS, /* floats of the ring; threads' sums may extend into it */
     STEP_FLOATS = 5280,         /* of shared memory before the ring */
@@ -3048,7 +3048,7 @@ template <int AHEAD> struct step_names {
     float weights[2];
 };
 
-enum { STEP_AHEAD = 0 }; /* of power3_d16_decode: with weights there are no registers for them */
+enum { STEP_AHEAD = 2 }; /* of power3_d16_decode */
 
 template <int AHEAD>
 __device__ __forceinline__ void step_ask_names(const struct step_task &task, struct step_names<AHEAD> &names)
@@ -3127,6 +3127,19 @@ template <typename number, int COUNT> struct __align__(sizeof(number) * COUNT) s
     }
 };
 
+/* Pieces of each of so many threads for which the ring has room. */
+__device__ constexpr int step_stages(int threads)
+{
+    return STEP_RING / (4 * threads) / STEP_GROUP * STEP_GROUP;
+}
+
+/* Threads for which the ring has room, if so many take part: only these if each has more pieces in flight then; else
+ * all of a block, whose pieces are aligned to the banks of shared memory. */
+__device__ constexpr int step_pitch(int threads)
+{
+    return step_stages(threads) > STEP_STAGES ? threads : (int)DECODE_THREADS;
+}
+
 /* The type of a thread's numbers: pieces of 16 bytes in the stored type, single numbers as float. */
 template <bool WIDE, typename number> struct step_type {
     typedef number type;
@@ -3147,7 +3160,9 @@ template <bool WIDE, typename number, bool HELD = false> struct step_grid {
         IS_HELD = HELD,
         IS_LEANING = 0,
         EDGES = 0,
-        STAGES = STEP_STAGES /* pieces that a thread has in flight */
+        /* threads for which the ring has room */
+        PITCH = step_pitch(LANES < DECODE_THREADS ? ROWS * LANES : (int)DECODE_THREADS),
+        STAGES = step_stages(PITCH) /* pieces that a thread has in flight */
     };
 
     typedef struct step_numbers<typename step_type<WIDE, number>::type, COLUMNS> numbers; /* of a row, in registers */
@@ -3210,9 +3225,9 @@ template <typename number> __device__ constexpr bool step_has_pieces()
 }
 
 /* The thread's own 16 bytes of a stage of the ring. No other thread reads or writes them, so no barrier is needed. */
-__device__ __forceinline__ float *step_place(int stage)
+template <typename grid> __device__ __forceinline__ float *step_place(int stage)
 {
-    return step_ring() + (stage * DECODE_THREADS + threadIdx.x) * 4;
+    return step_ring() + (stage * grid::PITCH + threadIdx.x) * 4;
 }
 
 /* ---- leaning pieces ----
@@ -3236,7 +3251,10 @@ template <typename number> struct step_leaning {
         IS_HELD = 0,
         IS_LEANING = 1,
         EDGES = 2, /* rows beside the block's, whose features are zero */
-        STAGES = STEP_STAGES,
+        /* threads that take part */
+        TAKING = LANES < DECODE_THREADS ? DECODE_THREADS / LANES * LANES : (int)DECODE_THREADS,
+        PITCH = step_pitch(TAKING),
+        STAGES = step_stages(PITCH),
         /* not used where all of a head's rows are in flight at once anyway, number by number */
         SERVES = DV >= COLUMNS && ROWS > 0 && FEATURES > 4 * ROWS && ROWS * STEP_QUERIES * STEP_PITCH <= STEP_ROOM
             + STEP_RING
@@ -3258,7 +3276,7 @@ template <typename number> struct step_leaning {
 
     __device__ __forceinline__ bool takes_part() const
     {
-        return threadIdx.x < DECODE_THREADS / LANES * LANES;
+        return threadIdx.x < TAKING;
     }
 
     __device__ __forceinline__ int row() const
@@ -3373,7 +3391,7 @@ using step_grid_aligned = typename step_choice<step_has_pieces<number>(), step_g
 template <typename grid, typename number>
 __device__ __forceinline__ void step_fetch(const grid &place, const number *from, int f, int count, int stage)
 {
-    const u32 to = (u32)__cvta_generic_to_shared(step_place(stage));
+    const u32 to = (u32)__cvta_generic_to_shared(step_place<grid>(stage));
 #pragma unroll
     for (int u = 0; u < STEP_GROUP; u++) {
         const int row = f + u * grid::ROWS;
@@ -3381,10 +3399,10 @@ __device__ __forceinline__ void step_fetch(const grid &place, const number *from
             const number *piece = from + row * DV + place.column(0);
             if constexpr (grid::IS_LEANING)
                 if (!place.is_whole(row, count)) {
-                    step_fetch_part(place, piece, row, count, step_place(stage + u));
+                    step_fetch_part(place, piece, row, count, step_place<grid>(stage + u));
                     continue;
                 }
-            copy_async(to + u * 16 * DECODE_THREADS, piece, 16);
+            copy_async(to + u * 16 * grid::PITCH, piece, 16);
         }
     }
     copy_commit();
@@ -3453,7 +3471,7 @@ __device__ __forceinline__ void step_stream(const grid &place, const number *fro
             if (f + u * grid::ROWS >= rows)
                 break;
             if (from)
-                s = *(const typename grid::numbers *)step_place(stage + u);
+                s = *(const typename grid::numbers *)step_place<grid>(stage + u);
             visit(f + u * grid::ROWS, s);
         }
         step_fetch(place, from, at + f + grid::STAGES * grid::ROWS, all, stage);
@@ -3645,7 +3663,7 @@ __device__ __forceinline__ void step_pass(struct step_task &task, const struct s
 {
     enum {
         EDGES = grid::EDGES, /* rows beside a tile: half of them before it, half after it */
-        TILE = (STEP_ROOM / (1 + QUERIES) - EDGES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS)
+        TILE = (STEP_ROOM / (1 + QUERIES) - EDGES) / (STEP_GROUP * grid::ROWS) * (STEP_GROUP * grid::ROWS),
     };
     float *query = decode_room() + EDGES / 2 * QUERIES, *key = query + (TILE + EDGES / 2) * QUERIES + EDGES / 2;
     float v[grid::COLUMNS] = {}, o[QUERIES][grid::COLUMNS] = {};
