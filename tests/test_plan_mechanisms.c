@@ -314,13 +314,13 @@ static void heads_of_the_emulations_fixed_part_take_every_mechanism(void **state
 
 /* ---- exemplars ---- */
 
-/* Marks what is chosen of a head of specs/ in that type. */
+/* Marks what is chosen of a head of a spec in that type. */
 static void mark_chosen(const char *spec, const char *name, const char *dtype, bool seen[CUDA_MECHANISMS])
 {
     char path[128];
     planned_head m = {0};
     fpa_error error;
-    snprintf(path, sizeof path, "specs/%s.lua", spec);
+    snprintf(path, sizeof path, "%s.lua", spec);
     fpa_status status = spec_load(path, &m.list, &error);
     for (int i = 0; !status && i < m.list.count; i++) {
         fpa_head *head = m.list.heads[i];

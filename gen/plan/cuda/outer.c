@@ -318,6 +318,7 @@ static void lay_vectors(const fpa_plan *plan, const bool *kept, bool by_dots, ar
                         fpa_outer_plan *outer)
 {
     outer->row = arena_array(lasting, plan->row_count, sizeof *outer->row);
+    outer->by_dots = by_dots;
     outer->row_blocks = by_dots ? place_by_dots(plan, outer, kept) : place_rows(plan, outer, kept);
     if (outer->rows) /* whole tiles of 64 rows */
         outer->row_blocks = round_up(outer->row_blocks, OUTER_BLOCK);

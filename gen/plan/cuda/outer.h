@@ -35,6 +35,7 @@ typedef struct fpa_outer_plan {
     /* rows of a vector, numbered by their place in it, in blocks of 8 */
     int *row;       /* [plan->row_count] vector row that has a plan's row, -1: none */
     int *source;    /* [8 row_blocks] plan's row of a vector row (some twice), -1: zero for every token */
+    bool by_dots;   /* rows are in the order of dots; else by kind: coordinates, projections, weighted ones */
     int row_blocks; /* of a vector */
     int vector_rows; /* the first rows, which device memory has; the copy engine adds zeros */
     /* Behind those, in slabs of their own, coordinates that boxes bring from q and k as given: */
