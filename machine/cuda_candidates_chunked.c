@@ -65,15 +65,16 @@ static void list_overlapped(const cuda_task *task, const cuda_split_common *comm
                             cuda_listing *l)
 {
     fpa_candidate candidate = split_candidate(small | SPLIT_OVERLAPPED);
-    const char *why = task->summed            ? "no mask: every query waits for all keys"
-                      : !task->room->overlaps ? "launches cannot overlap here"
-                      : task->queries == 0    ? "there are no queries to overlap with"
-                      : !task->walked         ? "no keys are walked for a state"
+    const char *why = task->summed
+                          ? "without a causal mask every query needs all keys first, so nothing can overlap"
+                      : !task->room->overlaps ? "kernel launches cannot overlap on this GPU"
+                      : task->queries == 0    ? "this call has no queries to overlap with"
+                      : !task->walked         ? "this call computes no state"
                                               : NULL;
     if (!why)
         candidate.blocks = cuda_overlapped_blocks(task, small);
     if (!why && candidate.blocks == 0)
-        why = "the GPU has no room for all blocks of a head at a time";
+        why = "not all blocks of a head fit on the GPU at the same time";
     if (why) {
         listing_refuse(l, MECHANISM_SPLIT, candidate.variant, why);
         return;
@@ -93,7 +94,7 @@ void list_split(const cuda_task *task, cuda_listing *l)
         fpa_candidate any = split_candidate(small);
         const char *why = cuda_refusal(task->geometry, task->size, &any);
         if (!why && small && !task->walked)
-            why = "no keys are walked for a state";
+            why = "this call computes no state";
         if (why) {
             listing_refuse(l, MECHANISM_SPLIT, small, why);
             continue;
@@ -182,7 +183,7 @@ static const char *refuse_clusters(const cuda_task *task)
     if (!size->sequences)
         return cuda_fused_blocks(task) > MOST_WALKS ? "a launch has at most 65535 clusters" : NULL;
     if (cuda_span_places((size->batch + 1) * size->length, size->sequences) > INT32_MAX / lines)
-        return "spans of all heads are counted in 32 bits";
+        return "this call has more spans of tokens than 32-bit indices can count";
     return NULL;
 }
 
@@ -266,6 +267,6 @@ void list_cluster_scan(const cuda_task *task, cuda_listing *l)
     }
     if (l->count == first)
         listing_refuse(l, MECHANISM_CLUSTER_SCAN, 0,
-                       spans < 2 ? "two blocks of a cluster need two spans of 128 tokens"
-                                 : "the GPU has no room for its clusters");
+                       spans < 2 ? "sequences are too short: a cluster needs more than 128 tokens"
+                                 : "its clusters do not fit on the GPU");
 }

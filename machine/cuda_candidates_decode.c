@@ -10,11 +10,11 @@ static const char *refuse_slices(const struct fpa_cuda_geometry *g, const fpa_gp
 {
     const int64_t heads = size->batch * size->heads;
     if (slices > room->decode_cluster)
-        return "a cluster cannot have so many blocks here";
+        return "this GPU does not support clusters of so many blocks";
     if (heads * slices > room->multiprocessors || heads > room->decode_resident_clusters[slices])
-        return "the GPU has no room for the clusters of all heads at a time";
+        return "the clusters of all heads do not fit on the GPU at the same time";
     if (2 * cuda_resident_bytes(g, slices) > room->shared_memory)
-        return "a head's state does not fit into the shared memory of a cluster, twice";
+        return "its blocks use too much shared memory: two must fit on a multiprocessor at the same time";
     return NULL;
 }
 

@@ -202,7 +202,7 @@ fpa_cost cuda_estimate_cluster_scan(const cuda_task *task, const fpa_candidate *
     const double walked = (double)rounds * (start + (double)walk * turn), memory = fetching(task);
     const fpa_cost pass = {cuda_overlapped(walked, memory), memory > walked  ? "device memory"
                                                             : share > handed ? "blocks' own work"
-                                                                             : "handing the state on"};
+                                                                             : "passing on the state"};
     fpa_cost cost = cost_then(before_cost(task, MECHANISM_CLUSTER_SCAN), pass);
     if (clears_flags(task, candidate))
         cost.seconds += 2 * GPU_LAUNCH; /* the clearing, and the wait for its end */

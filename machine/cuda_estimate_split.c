@@ -82,7 +82,7 @@ static fpa_cost overlapped_cost(const cuda_task *task, const cuda_split_common *
     const double walked = walks ? walks_of_block(task, small, walks, blocks) * walk / (double)walks : 0;
     const double trips = task->geometry->work[CUDA_CHUNK_STATE].trips * GPU_TRIP;
     if (walked > shared)
-        return (fpa_cost){walked + trips, "blocks that walk"};
+        return (fpa_cost){walked + trips, "blocks that update states"};
     return (fpa_cost){shared + trips, shared == power ? "power of the GPU"
                                       : memory > all  ? "device memory"
                                                       : common->output.limit};

@@ -28,17 +28,17 @@ static const char *refuse_decode(const struct fpa_cuda_geometry *g, const fpa_ca
                                                     [MECHANISM_DECODE_RESIDENT] = CUDA_DECODE_RESIDENT,
                                                     [MECHANISM_DECODE_RECENT] = CUDA_DECODE_RECENT};
     if (size->form != FORM_RECURRENT)
-        return "carries out the recurrent form";
+        return "it computes the recurrent form only";
     if (!has(g, kernels[mechanism]))
         return "the module has no such kernel";
     if (size->recent && mechanism != MECHANISM_DECODE_RECENT && !g->window)
-        return "has all tokens in the state, and here are recent ones beside it";
+        return "it reads all tokens from the state, but this call has recent tokens that are not in it";
     if (!size->recent && mechanism == MECHANISM_DECODE_RECENT)
-        return "is for recent tokens beside the state, and here are none";
+        return "it needs recent tokens that are not in the state, and this call has none";
     if (mechanism == MECHANISM_DECODE_RESIDENT && size->sequences)
-        return "takes one token of each sequence, and here some may have none";
+        return "it needs one token of each sequence, and in a packed call (cu_seqlens) some may have none";
     if (mechanism == MECHANISM_DECODE_RESIDENT && size->length > 1)
-        return "takes one token, and here are several";
+        return "it computes one token a call, and this call has several";
     return NULL;
 }
 
@@ -51,18 +51,19 @@ static bool precede_windows(const struct fpa_cuda_geometry *g, const fpa_call_si
 static const char *refuse_split(const struct fpa_cuda_geometry *g, const fpa_call_size *size, int variant)
 {
     if (size->form == FORM_RECURRENT)
-        return "carries out the parallel and the chunked form";
+        return "it computes the parallel and the chunked form only";
     if (size->form == FORM_CHUNKED && has(g, CUDA_FUSED_CHUNK) && size->query_heads > 0 &&
         !precede_windows(g, size))
-        return "the module's kernels of the chunked form are fused_chunk's";
+        return "this module computes the chunked form by fused_chunk";
     if (!has(g, CUDA_CHUNK_OUTPUT))
         return "the module has no such kernel";
     if (variant & SPLIT_SMALL && !has(g, CUDA_CHUNK_STATE_SMALL))
         return "the module has no kernel chunk_state_small";
     if (variant & SPLIT_OVERLAPPED && g->unmasked && size->form == FORM_CHUNKED)
-        return "has queries wait beside the walk, and without a mask all wait for its end";
+        return "it overlaps queries with updates of the state, but without a causal mask every query needs "
+               "all keys first";
     if (variant & SPLIT_OVERLAPPED && !g->persistent)
-        return "the module's chunk_output cannot wait for copies of the state";
+        return "this module's chunk_output cannot run while chunk_state still writes states";
     return NULL;
 }
 
@@ -82,14 +83,17 @@ static const char *refuse_shared(const struct fpa_cuda_geometry *g, const fpa_ca
     if (!(candidate->variant & (SCAN_SHARED | SCAN_WHOLE)))
         return NULL;
     if (ordinary && !g->cluster_stays)
-        return "keeps a matrix in each cluster that is one head's";
+        return "each of its clusters keeps one head's matrix in shared memory, so it cannot go on to another "
+               "head";
     if (!ordinary && !has(g, CUDA_SEQUENCE_SCAN))
-        return "the module has no kernel of it whose clusters have several sequences";
+        return "the module has no kernel sequence_scan, whose clusters process several sequences";
     if (candidate->variant & SCAN_SHARED && (size->sequences || !size->joined))
-        return "deals sequences of one length to clusters, whose tokens lie one behind the other";
+        return "clusters can share tokens evenly only if all sequences have one length and follow each other "
+               "in memory (no cu_seqlens)";
     if (!ordinary && !counts_in_32_bits(g, size))
-        return "counts tokens and spans of all sequences in 32 bits";
-    return candidate->blocks < candidate->segments ? "needs a cluster at least" : NULL;
+        return "this call has more tokens than 32-bit indices can count";
+    return candidate->blocks < candidate->segments ? "it needs at least as many blocks as one cluster has"
+                                                   : NULL;
 }
 
 /* Refusals of first segments that are computed ahead. */
@@ -99,10 +103,12 @@ static const char *refuse_ahead(const struct fpa_cuda_geometry *g, const fpa_cal
     if (!(candidate->variant & FUSED_AHEAD))
         return NULL;
     if (!g->fused_totals || g->unmasked)
-        return "leaves totals of segments by a kernel that has no queries";
+        return "first segments can be computed ahead only for causal heads with a kernel that computes "
+               "segment totals without queries";
     if (size->sequences)
-        return "has segments of equal lengths where those of sequences differ";
-    return candidate->segments < FUSED_AHEAD_LEAST ? "has totals of no segment between the first and the last"
+        return "first segments can be computed ahead only if all sequences have one length";
+    return candidate->segments < FUSED_AHEAD_LEAST ? "first segments can be computed ahead only if there is "
+                                                     "a segment between the first and the last"
                                                    : NULL;
 }
 
@@ -110,15 +116,15 @@ static const char *refuse_fused(const struct fpa_cuda_geometry *g, const fpa_cal
                                 cuda_mechanism mechanism, const fpa_candidate *candidate)
 {
     if (size->form != FORM_CHUNKED)
-        return "carries out the chunked form";
+        return "it computes the chunked form only";
     if (!has(g, mechanism == MECHANISM_FUSED_CHUNK ? CUDA_FUSED_CHUNK : CUDA_CLUSTER_SCAN))
         return "the module has no such kernel";
     if (mechanism == MECHANISM_CLUSTER_SCAN && size->sequences && !has(g, CUDA_SEQUENCE_SCAN))
-        return "the module has no kernel of it for sequences of different lengths";
+        return "the module has no kernel sequence_scan, which sequences of different lengths need";
     if (size->query_heads == 0)
-        return "answers queries, and here are none";
+        return "it computes outputs, and this call has no queries";
     if (precede_windows(g, size))
-        return "begins with the first query's window, and here are keys before it";
+        return "it starts with the first query's window, but this call has recent keys before that window";
     return mechanism == MECHANISM_CLUSTER_SCAN ? refuse_shared(g, size, candidate)
                                                : refuse_ahead(g, size, candidate);
 }
@@ -128,9 +134,9 @@ const char *cuda_refusal(const struct fpa_cuda_geometry *g, const fpa_call_size 
 {
     const cuda_mechanism mechanism = cuda_mechanism_of(candidate);
     if (mechanism == MECHANISMS)
-        return "is no mechanism of CUDA kernels";
+        return "CUDA kernels have no such mechanism";
     if (candidate->segments < 1)
-        return "needs a number of segments or blocks, at least 1";
+        return "the number of segments or blocks must be at least 1";
     if (mechanism == MECHANISM_SPLIT)
         return refuse_split(g, size, candidate->variant);
     return mechanism == MECHANISM_FUSED_CHUNK || mechanism == MECHANISM_CLUSTER_SCAN

@@ -30,20 +30,22 @@ static const struct {
     {"d = 16, dv = 64, terms = taylor { degree = 2 }", "cuda:sm_90a", "no coordinates"},
     {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", "cuda:sm_90a", "no coordinates"},
     {"d = 64, dv = 64, causal = false, terms = linear {}", "cuda:sm_90a", "not causal"},
-    {"d = 64, dv = 40, terms = linear {}, normalize = 'sum'", "cuda:sm_90a", "by 64 columns"},
-    {"d = 64, dv = 80, terms = linear {}", "cuda:sm_90a", "by 64 columns"},
+    {"d = 64, dv = 40, terms = linear {}, normalize = 'sum'", "cuda:sm_90a", "blocks of 64 columns"},
+    {"d = 64, dv = 80, terms = linear {}", "cuda:sm_90a", "blocks of 64 columns"},
     /* fused_rows takes less, and has wider blocks of columns */
-    {"d = 64, dv = 128, terms = linear {}, dtype = 'f16', gate = true", "cuda:sm_90a", "by 64 columns"},
-    {"d = 128, dv = 128, terms = linear {}", "cuda:sm_90a", "by 64 columns"},
-    {"d = 128, dv = 128, terms = linear {}, gate = true", "cuda:sm_90a", "by 64 columns"},
-    {"d = 128, dv = 128, terms = linear {}, gate = true, normalize = 'sum'", "cuda:sm_90a", "by 64 columns"},
+    {"d = 64, dv = 128, terms = linear {}, dtype = 'f16', gate = true", "cuda:sm_90a",
+     "blocks of 64 columns"},
+    {"d = 128, dv = 128, terms = linear {}", "cuda:sm_90a", "blocks of 64 columns"},
+    {"d = 128, dv = 128, terms = linear {}, gate = true", "cuda:sm_90a", "blocks of 64 columns"},
+    {"d = 128, dv = 128, terms = linear {}, gate = true, normalize = 'sum'", "cuda:sm_90a",
+     "blocks of 64 columns"},
     {"d = 64, dv = 64, terms = fourier { map = softplus }, positions = 1, normalize = 'sum'", "cuda:sm_90a",
      NULL},
     {"d = 64, dv = 64, terms = favor { d = 64, size = 128, seed = 1, gamma = 1 / 8 }, normalize = 'sum'",
      "cuda:sm_90a", NULL},
     {"d = 64, dv = 64, terms = linear { map = elu_plus_one }, normalize = 'sum'", "cuda:sm_90a", NULL},
     {"d = 128, dv = 64, terms = linear { map = relu }, gate = true", "cuda:sm_90a", NULL},
-    {"d = 256, dv = 64, terms = linear {}", "cuda:sm_90a", "too many numbers"},
+    {"d = 256, dv = 64, terms = linear {}", "cuda:sm_90a", "does not fit into the registers of a block"},
 };
 
 /* Why not, or "". */
@@ -206,11 +208,11 @@ static void without_the_kernel_or_room_for_clusters_there_is_no_cluster_scan(voi
     assert_null(refusal(&linear64, &room, 64, 16384));
     assert_int_equal(choose(&without, &room, 64, 16384), 0);
     assert_non_null(strstr(refusal(&without, &room, 64, 16384), "no such kernel"));
-    assert_non_null(strstr(refusal(&linear64, &room, 64, 100), "two spans"));
+    assert_non_null(strstr(refusal(&linear64, &room, 64, 100), "too short"));
     assert_non_null(strstr(refusal(&linear64, &room, 70000, 16384), "65535"));
     memset(room.cluster_counts, 0, sizeof room.cluster_counts);
     assert_int_equal(choose(&linear64, &room, 64, 16384), 0);
-    assert_non_null(strstr(refusal(&linear64, &room, 64, 16384), "no room"));
+    assert_non_null(strstr(refusal(&linear64, &room, 64, 16384), "do not fit on the GPU"));
 }
 
 /* ---- sequences of different lengths ---- */
@@ -314,7 +316,7 @@ static void places_of_all_heads_are_counted_in_32_bits(void **state)
     fpa_candidate list[MANY];
     more.query_heads = more.heads = 1 << 10;
     for (int i = cuda_candidates(&linear64, &room, &more, list, MANY) - 1; i >= 0; i--)
-        assert_true(strcmp(list[i].mechanism, "cluster_scan") != 0 || strstr(list[i].refused, "32 bits"));
+        assert_true(strcmp(list[i].mechanism, "cluster_scan") != 0 || strstr(list[i].refused, "32-bit"));
     assert_true(cuda_fastest_cluster_scan(&linear64, &room, &size, list));
 }
 

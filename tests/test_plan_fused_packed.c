@@ -39,8 +39,8 @@ static const struct flowing {
 static const struct others {
     const char *body, *target, *why;
 } others[] = {
-    {"d = 64, dv = 64, terms = linear {}", "cuda:sm_90a", "no rows of 16-bit numbers"},
-    {"d = 16, dv = 64, terms = taylor { degree = 2 }", "cuda:sm_90", "no rows of 16-bit numbers"},
+    {"d = 64, dv = 64, terms = linear {}", "cuda:sm_90a", "not packed rows of 16-bit numbers"},
+    {"d = 16, dv = 64, terms = taylor { degree = 2 }", "cuda:sm_90", "not packed rows of 16-bit numbers"},
     {"d = 16, dv = 64, causal = false, terms = tspow { d = 16, degree = 2, block = 8 }", "cuda:sm_90a",
      "it is not causal"},
     {"d = 64, dv = 64, terms = tspow { d = 64, degree = 2, block = 8 }", "cuda:sm_90a",

@@ -98,14 +98,14 @@ static void columns_are_as_many_as_sums_have_registers(void **state)
 static const struct others {
     const char *body, *target, *why;
 } others[] = {
-    {"d = 201, dv = 200, terms = linear {}", "cuda:sm_90", "no warpgroups"},
-    {"d = 201, dv = 200, dtype = 'f32', terms = linear {}", "cuda:sm_90a", "no coordinates of 16 bits"},
+    {"d = 201, dv = 200, terms = linear {}", "cuda:sm_90", "no wgmma"},
+    {"d = 201, dv = 200, dtype = 'f32', terms = linear {}", "cuda:sm_90a", "not 16-bit coordinates"},
     {"d = 201, dv = 200, causal = false, terms = linear {}", "cuda:sm_90a", "it is not causal"},
     {"d = 40, dv = 64, causal = false, terms = term { select(range(3, 40)) }", "cuda:sm_90a",
      "it is not causal"},
     {"d = 24, dv = 64, causal = false, terms = term { trainable { name = 'w', rows = 20 } }", "cuda:sm_90a",
      "it is not causal"},
-    {"d = 24, dv = 24, terms = power { degree = 2 }", "cuda:sm_90a", "no coordinates of 16 bits"},
+    {"d = 24, dv = 24, terms = power { degree = 2 }", "cuda:sm_90a", "not 16-bit coordinates"},
 };
 
 static void linear_heads_of_any_width_have_a_pass_on_rows_as_they_lie(void **state)

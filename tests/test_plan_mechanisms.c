@@ -152,7 +152,7 @@ static void check_forced(const struct kind *kind, int r, const fpa_suited *suite
         assert_true(m.plan.cuda.chosen[r]);
         assert_true(cuda_mechanisms[r].role != ROLE_SPLIT || !m.plan.cuda.fused);
         char *text = plan_print(&m.plan), line[64];
-        snprintf(line, sizeof line, "mechanism    %s, as asked\n", name);
+        snprintf(line, sizeof line, "mechanism    %s, as requested\n", name);
         assert_non_null(strstr(text, line));
         free(text);
     }

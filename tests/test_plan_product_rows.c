@@ -209,7 +209,7 @@ static void heads_of_wide_dots_keep_their_rows(void **state)
                  "cuda:sm_90a");
     fpa_product_rows rows;
     assert_string_equal(plan_product_rows(&made.plan, 2, false, &made.plan.memory, &rows),
-                        "a half of its dots has too many rows");
+                        "one half of its dot products has too many product rows");
     planned_free(&made);
 }
 

@@ -119,7 +119,7 @@ static void an_error_names_the_users_line_and_stays_on_one(void **state)
         {"\nrefuse('this')", "dir/mine.lua:2", "refused this"},
         {"\n\nreturn refuse('a tail call')", "dir/mine.lua:3", "refused a tail call"},
         {"\nlocal x = twice({})", "dir/mine.lua:2",
-         "x is a table, and is nothing to compute with: arithmetic takes numbers"},
+         "x is a table, and cannot be used in arithmetic, which needs numbers"},
         {"local t = {}\nlocal x = t.y.z", "dir/mine.lua:2", "y is nil, and has no fields and no methods"},
         {"local t = {}\nlocal x = t.y()", "dir/mine.lua:2",
          "y is nil, and cannot be called: it is no function"},

@@ -216,7 +216,8 @@ static void a_commuting_set_shares_its_monomials(void **state)
     fpa_simplified simple = simplify_checked(head);
     assert_int_equal(simple.written, 216);
     assert_int_equal(head_features(simple.head), 56); /* C(6+2, 3) */
-    assert_true(has_text(simple.notes, simple.note_count, "3 branches are diagonal together over 6 rows"));
+    assert_true(
+        has_text(simple.notes, simple.note_count, "3 branches are diagonalised together over 6 rows"));
     simplified_free(&simple);
     head_free(head);
 }

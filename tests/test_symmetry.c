@@ -302,27 +302,27 @@ static const struct known {
     {"power { degree = 3 }", "O(16)", "1-16", SYMMETRY_EXACT, 120},
     {"tspow { d = 16, degree = 2, block = 4 }", "O(16)", "1-16", SYMMETRY_EXACT, 120},
     {"inhomogeneous { degree = 2, constant = 1 }", "O(16)", "1-16", SYMMETRY_EXACT, 120},
-    {"{ term { weight = 2 } }", "O(16)", "1-16 (k does not see them)", SYMMETRY_EXACT, 120},
+    {"{ term { weight = 2 } }", "O(16)", "1-16 (k does not depend on them)", SYMMETRY_EXACT, 120},
     {"{ term { select(range(1, 4)), select(range(1, 4)) }, term { select(range(5, 8)), select(range(5, 8)) },"
      "  term { select(range(9, 12)), select(range(9, 12)) } }",
-     "O(4)^4, exchanges of 3 spaces of 4", "1-4 | 5-8 | 9-12 | 13-16 (k does not see them)", SYMMETRY_EXACT,
-     24},
-    {"{ term { select(range(1, 8)), select(range(9, 16)) } }", "O(8)^2, exchanges of 2 spaces of 8",
-     "1-8 | 9-16", SYMMETRY_EXACT, 56},
+     "O(4)^4, permutations of 3 spaces of dimension 4",
+     "1-4 | 5-8 | 9-12 | 13-16 (k does not depend on them)", SYMMETRY_EXACT, 24},
+    {"{ term { select(range(1, 8)), select(range(9, 16)) } }",
+     "O(8)^2, permutations of 2 spaces of dimension 8", "1-8 | 9-16", SYMMETRY_EXACT, 56},
     {"{ term { select(range(1, 8)), select(range(9, 16)), identity() }, term { select(range(1, 8)) } }",
      "O(8)^2", "1-8 | 9-16", SYMMETRY_EXACT, 56},
     {"{ term { diagonal { [range(1, 4)] = 1, [range(5, 16)] = 2 } } }", "O(12) x O(4)", "1-4 | 5-16",
      SYMMETRY_EXACT, 72},
     {"{ term { diagonal { 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16 } } }", "O(1)^16",
      "signs of 1-16", SYMMETRY_EXACT, 0},
-    {"{ term { select { 1, 2 }, select { 2, 3 } } }", "O(13) x O(1)^3, exchanges of 2 coordinates",
-     "signs of 1-3 | 4-16 (k does not see them)", SYMMETRY_EXACT, 78},
+    {"{ term { select { 1, 2 }, select { 2, 3 } } }", "O(13) x O(1)^3, permutations of 2 coordinates",
+     "signs of 1-3 | 4-16 (k does not depend on them)", SYMMETRY_EXACT, 78},
     {"{ term { dense(orthogonal { d = 16, rows = 6, seed = 1 }), identity() } }", "O(10) x O(6)",
      "a space of 10 | a space of 6", SYMMETRY_EXACT, 60},
     /* two planes in general position: four spaces of the principal vectors' pairs and what neither sees */
     {"{ term { dense(orthogonal { d = 16, rows = 4, seed = 1 }), dense(orthogonal { d = 16, rows = 4, seed = "
      "2 }) } }",
-     "O(8) x O(1)^4", "a space of 8 (k does not see it) | 4 spaces of 2", SYMMETRY_EXACT, 28},
+     "O(8) x O(1)^4", "a space of 8 (k does not depend on it) | 4 spaces of 2", SYMMETRY_EXACT, 28},
     {"{ term { dense(orthogonal { d = 16, rows = 6, seed = 1 }) }, "
      "  term { dense(orthogonal { d = 16, rows = 5, seed = 2 }), select(range(1, 3)) },"
      "  term { dense { { 1, 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0 } }, select { 1 } } }",
@@ -332,7 +332,7 @@ static const struct known {
      "for c = 1, 16 do row[c] = 0 end row[i], row[3 + i] = W[r][1], W[r][2] R[#R + 1] = row end end return R "
      "end "
      "return { term { dense(copies { { 1, 2 }, { 0, 1 } }), dense(copies { { 3, 0 }, { 1, 1 } }) } } end)()",
-     "O(10) x G (dim G = 3)", "7-16 (k does not see them) | 1-6", SYMMETRY_EXACT, 48},
+     "O(10) x G (dim G = 3)", "7-16 (k does not depend on them) | 1-6", SYMMETRY_EXACT, 48},
     {"{ term { trainable { diagonal = true, name = 'w' }, select(range(1, 4)) } }", "O(1)^16",
      "signs of 1-16", SYMMETRY_AT_LEAST, 0},
     {"{ term { coordinates { identity(), map = elu_plus_one } } }", "", "", SYMMETRY_BEHIND_MAPS, 0},
@@ -379,13 +379,14 @@ static void explain_tells_it_in_words_and_as_json(void **state)
         "return head { name = 'a', d = 8, dv = 8, terms = { term { select(range(1, 4)), select(range(5, 8)) "
         "} } },"
         "  head { name = 'b', d = 8, dv = 8, terms = { term { trainable { rows = 2, name = 'W' } } } }");
-    expect(RUN("fpac", "explain", here.spec), 0, "O(4)^2, exchanges of 2 spaces of 4; dimension 12 of 28",
-           NULL);
+    expect(RUN("fpac", "explain", here.spec), 0,
+           "O(4)^2, permutations of 2 spaces of dimension 4; dimension 12 of 28", NULL);
     expect(RUN("fpac", "explain", here.spec), 0, "not known before run time: weights W", NULL);
-    expect(RUN("fpac", "explain", here.spec, "--json"), 0,
-           "\"kind\": \"exact\",\n      \"group\": \"O(4)^2, exchanges of 2 spaces of 4\",\n      "
-           "\"dimension\": 12,",
-           NULL);
+    expect(
+        RUN("fpac", "explain", here.spec, "--json"), 0,
+        "\"kind\": \"exact\",\n      \"group\": \"O(4)^2, permutations of 2 spaces of dimension 4\",\n      "
+        "\"dimension\": 12,",
+        NULL);
     expect(RUN("fpac", "explain", here.spec, "--json"), 0, "\"kind\": \"at run time\"\n", NULL);
     scratch_remove(here.folder);
 }

@@ -196,7 +196,7 @@ struct emission {
 
 static int strict_index(lua_State *L)
 {
-    return luaL_error(L, "a template uses '%s', which nobody set", luaL_tolstring(L, 2, NULL));
+    return luaL_error(L, "a template uses '%s', which is not set", luaL_tolstring(L, 2, NULL));
 }
 
 /* Reading a field that does not exist is an error, in given tables and among globals. */

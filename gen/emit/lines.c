@@ -267,7 +267,7 @@ static void note_bracket(lua_State *L, brackets *open, char c, int column)
         return;
     }
     if (open->count == (int)(sizeof open->column / sizeof *open->column))
-        luaL_error(L, "a line has more than %d brackets in each other", open->count);
+        luaL_error(L, "a line has more than %d nested brackets", open->count);
     open->column[open->count++] = column;
 }
 

@@ -92,7 +92,7 @@ bool plan_alternative(const fpa_plan *plan, const fpa_simplified *simple, const 
         if (!generator->is_left(plan, i, size->form))
             continue;
         *alternative = (fpa_alternative){.mechanism = generator->mechanism(i),
-                                         .fastest.refused = "carries out another form"};
+                                         .fastest.refused = "it computes another form"};
         try_mechanism(plan, simple, written, size, machine, alternative);
         return true;
     }

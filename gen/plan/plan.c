@@ -68,7 +68,7 @@ static fpa_status check_limits(const fpa_plan *plan, fpa_error *error)
     char text[NUMBER_TEXT];
     number_print(text, *large);
     return fail(error, FPA_UNSUPPORTED, head->origin,
-                "head '%s' has the weight %s, but kernels compute in float32, which ends at 3.4e38",
+                "head '%s' has the weight %s, but kernels compute in float32, whose largest number is 3.4e38",
                 head->name, text);
 }
 
@@ -83,7 +83,7 @@ static fpa_status find_mechanism(fpa_plan *plan, const char *mechanism, fpa_erro
     if (!mechanism)
         return FPA_OK;
     if (!generator->mechanism)
-        return fail(error, FPA_INVALID, option, "chooses on CUDA targets; %s has one mechanism only",
+        return fail(error, FPA_INVALID, option, "is for CUDA targets; %s has only one mechanism",
                     plan->target->name);
     for (int i = 0; i < MOST && generator->mechanism(i); i++) {
         names[i] = generator->mechanism(i);
@@ -148,14 +148,14 @@ fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target
 {
     const char *missing = NULL;
     if (!generator_of(target)->backward)
-        return fail(error, FPA_UNSUPPORTED, written->name,
-                    "has no gradients for %s yet: kernels of C targets have them", target->name);
+        return fail(error, FPA_UNSUPPORTED, written->name, "has no gradients for %s yet; on C targets it has",
+                    target->name);
     if (written->window)
         missing = "a window";
     else if (!written->causal && target->backend != BACKEND_C)
         missing = "no mask (causal = false)";
     return missing ? fail(error, FPA_UNSUPPORTED, written->name,
-                          "has %s, of which there are no gradients yet", missing)
+                          "has %s, for which gradients are not implemented yet", missing)
                    : FPA_OK;
 }
 

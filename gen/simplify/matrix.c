@@ -22,8 +22,8 @@ static bool matrix_note(fpa_simplifier *s, const char *what, int source, int fro
 {
     if (++s->matrix_notes > MATRIX_NOTES)
         return true;
-    return simplify_note(s, "matrix %d: %d rows %s: %d (residual of the Gram %.1e)", source + 1, from, what,
-                         to, residual);
+    return simplify_note(s, "matrix %d: %d rows %s: %d (residual of the Gram matrix %.1e)", source + 1, from,
+                         what, to, residual);
 }
 
 static const double *row_data(const fpa_simplifier *s, const fpa_branch *form, int w)
@@ -111,8 +111,9 @@ static bool reduce_single_entries(fpa_simplifier *s, matrix_form *f, bool *done)
             if (row_data(s, &form, w)[c] != 0)
                 gram[c] = number_add(&s->scratch, gram[c], entry_square(s, &form, w, c, &residual));
     *done = true;
-    return input_form(s, gram, f) && matrix_note(s, "of one entry each are rows of the input", form.source,
-                                                 form.width, f->form.width, residual);
+    return input_form(s, gram, f) &&
+           matrix_note(s, "have one entry each, so that coordinates of the input replace them", form.source,
+                       form.width, f->form.width, residual);
 }
 
 bool matrix_rows(fpa_simplifier *s, const fpa_branch *form, fpa_dense *dense)
@@ -173,8 +174,9 @@ static bool reduce_diagonal(fpa_simplifier *s, matrix_form *f, bool *done)
     for (int c = 0; c < d; c++)
         gram[c] = gram_number(&s->scratch, f->gram[(size_t)c * (size_t)d + (size_t)c]);
     *done = true;
-    return input_form(s, gram, f) && matrix_note(s, "have a diagonal Gram, so they are rows of the input",
-                                                 source, width, f->form.width, residual);
+    return input_form(s, gram, f) &&
+           matrix_note(s, "have a diagonal Gram matrix, so that coordinates of the input replace them",
+                       source, width, f->form.width, residual);
 }
 
 /* WW' of the rows normalised to length 1, so that small rows count like others. */
@@ -235,7 +237,8 @@ static const char *rank_words(const matrix_form *f)
     size_t count = (size_t)f->dense.cols * (size_t)f->dense.cols;
     bool projector =
         f->dense.rows == f->dense.cols && gram_residual(f->gram, f->dense.w, 1, count) <= GRAM_TOLERANCE;
-    return projector ? "are a projector, so orthonormal rows do" : "have a lower rank, so as many do";
+    return projector ? "form a projector, so that as many orthonormal rows as its rank replace them"
+                     : "have a lower rank, so that as many rows as that replace them";
 }
 
 /* Replaces a matrix W whose rank is lower than its number of rows by R with R'R = W'W. */
@@ -335,7 +338,8 @@ static bool align_pair(fpa_simplifier *s, matrix_form *f, matrix_form *g, bool *
     char text[NUMBER_TEXT];
     number_print(text, scale);
     return simplify_note(s,
-                         "matrix %d: %d rows have %s x the Gram of matrix %d (residual %.1e), so its rows do",
+                         "matrix %d: %d rows have %s x the Gram matrix of matrix %d (residual %.1e), so that "
+                         "its rows replace them",
                          source + 1, width, text, g->form.source + 1, residual);
 }
 

@@ -89,7 +89,8 @@ static bool fold_matrix(fpa_simplifier *s, fpa_head *head, int m)
         data[i] = ldexp(data[i], -exponent);
     matrix->data = data;
     return multiply_weights(s, head, m, power_of_two(&s->scratch, 2 * exponent)) &&
-           simplify_note(s, "matrix %d divided by 2^%d, whose square is in the weights", m + 1, exponent);
+           simplify_note(s, "matrix %d is divided by 2^%d, and the weights multiplied by its square", m + 1,
+                         exponent);
 }
 
 static bool has_far_weight(const fpa_head *head)
@@ -110,7 +111,7 @@ static bool fold_scale(fpa_simplifier *s, fpa_head *head)
         head->terms[t].weight = number_mul(&s->scratch, head->terms[t].weight,
                                            number_pow(&s->scratch, factor, head->terms[t].branch_count));
     head->scale = 1;
-    return !s->scratch.failed && simplify_note(s, "scale %g is in the weights", scale);
+    return !s->scratch.failed && simplify_note(s, "scale %g is multiplied into the weights", scale);
 }
 
 /* Divides all weights by a power of two, if the largest is far from 1 and eps is 0: the normaliser is divided by
@@ -126,7 +127,8 @@ static bool fold_normalizer(fpa_simplifier *s, fpa_head *head)
     for (int t = 0; t < head->term_count; t++)
         head->terms[t].weight = number_mul(&s->scratch, head->terms[t].weight, factor);
     return !s->scratch.failed &&
-           simplify_note(s, "weights divided by 2^%d, as the normaliser is with them: eps is 0", exponent);
+           simplify_note(s, "all weights are divided by 2^%d, which the normaliser cancels: eps is 0",
+                         exponent);
 }
 
 bool range_fold(fpa_simplifier *s)
@@ -168,16 +170,14 @@ fpa_status range_check(fpa_simplifier *s, const fpa_expression *e)
     for (int i = 0; i < e->polynomial.count; i++)
         largest = fmax(largest, monomial_log(e, i));
     if (largest > LARGEST)
-        return fail(
-            s->error, FPA_UNSUPPORTED, s->written->origin,
-            "head '%s': its largest weight, with scales, is about 2^%.0f, but kernels compute in float32, "
-            "which ends at 3.4e38",
-            s->written->name, largest);
+        return fail(s->error, FPA_UNSUPPORTED, s->written->origin,
+                    "head '%s': its largest weight, with scales, is about 2^%.0f, but kernels compute in "
+                    "float32, whose largest number is 3.4e38",
+                    s->written->name, largest);
     if (largest < SMALLEST)
-        return fail(
-            s->error, FPA_UNSUPPORTED, s->written->origin,
-            "head '%s': its largest weight, with scales, is about 2^%.0f, but kernels compute in float32, "
-            "whose numbers lose places below 1.2e-38: products of weights below 2^%d may",
-            s->written->name, largest, SMALLEST);
+        return fail(s->error, FPA_UNSUPPORTED, s->written->origin,
+                    "head '%s': its largest weight, with scales, is about 2^%.0f, but kernels compute in "
+                    "float32, which loses digits below 1.2e-38, as products with weights below 2^%d may be",
+                    s->written->name, largest, SMALLEST);
     return FPA_OK;
 }

@@ -99,7 +99,7 @@ static fpa_status merge_round(fpa_simplifier *s, fpa_expression *merged, bool *f
     if (!atoms_expand(s, merged, &atoms, &done))
         return fail_memory(s->error);
     if (!done)
-        return simplify_note(s, "left as written: multiplied out it has more than %d products", MAX_PRODUCTS)
+        return simplify_note(s, "left as written: expanded it has more than %d products", MAX_PRODUCTS)
                    ? FPA_OK
                    : fail_memory(s->error);
     if (!atoms.polynomial.count)
@@ -165,8 +165,9 @@ static bool diagonalize_if_smaller(fpa_simplifier *s, fpa_expression *written)
     if (after > 0.8 * before)
         return true;
     *written = joint;
-    return simplify_note(s, "%d branches are diagonal together over %d rows (residual of the Grams %.1e)",
-                         result.forms, result.rows, result.residual);
+    return simplify_note(
+        s, "%d branches are diagonalised together over %d rows (residual of the Gram matrices %.1e)",
+        result.forms, result.rows, result.residual);
 }
 
 /* --- the choice between them --- */

@@ -67,7 +67,7 @@ const char *symmetry_kind_name(
 /* The group and its spaces in words, cut with "..." if they are long: "O(8)^8, exchanges of 8 spaces of 8", where
  * G stands for a group of which only the dimension is known; and "1-8 | 9-16 | a space of 16 (k does not see it)",
  * with coordinates counted from 1. */
-enum { SYMMETRY_TEXT = 120 };
+enum { SYMMETRY_TEXT = 160 };
 void symmetry_group_text(char text[SYMMETRY_TEXT], const fpa_symmetry *symmetry);
 void symmetry_space_text(char text[SYMMETRY_TEXT], const fpa_symmetry *symmetry);
 

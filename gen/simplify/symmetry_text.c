@@ -90,9 +90,9 @@ static void add_exchanges(line *to, const fpa_symmetry *symmetry)
         for (int j = i; symmetry->parts[i].exchange == i && j < symmetry->part_count; j++)
             count += symmetry->parts[j].exchange == i;
         if (count && symmetry->parts[i].order > 1)
-            add(to, ", exchanges of %d spaces of %d", count, symmetry->parts[i].order);
+            add(to, ", permutations of %d spaces of dimension %d", count, symmetry->parts[i].order);
         else if (count)
-            add(to, ", exchanges of %d coordinates", count);
+            add(to, ", permutations of %d coordinates", count);
     }
 }
 
@@ -126,7 +126,7 @@ static void add_part(line *to, const fpa_symmetry_part *part)
     else
         add(to, "a space of %d", part->width);
     if (!part->is_seen)
-        add(to, " (k does not see %s)", part->coordinate && part->width > 1 ? "them" : "it");
+        add(to, " (k does not depend on %s)", part->coordinate && part->width > 1 ? "them" : "it");
 }
 
 /* Adds consecutive parts of one coordinate, whose groups are signs, as one entry; returns the next part. */
@@ -154,7 +154,8 @@ static int add_spaces(line *to, const fpa_symmetry *symmetry, int first)
            symmetry->parts[end].width == part->width && symmetry->parts[end].is_seen == part->is_seen)
         end++;
     if (end > first + 1)
-        add(to, "%d spaces of %d%s", end - first, part->width, part->is_seen ? "" : " (k does not see them)");
+        add(to, "%d spaces of %d%s", end - first, part->width,
+            part->is_seen ? "" : " (k does not depend on them)");
     else
         add_part(to, part);
     return end;

@@ -10,11 +10,11 @@ static const struct {
 } operations[] = {
     {"attempt to index a ", "has no fields and no methods"},
     {"attempt to call a ", "cannot be called: it is no function (`fpac prelude` shows the vocabulary)"},
-    {"attempt to perform arithmetic on a ", "is nothing to compute with: arithmetic takes numbers"},
+    {"attempt to perform arithmetic on a ", "cannot be used in arithmetic, which needs numbers"},
     {"attempt to perform bitwise operation on a ",
-     "is nothing to compute with: &, |, ~, << and >> take whole numbers"},
+     "cannot be used with &, |, ~, << and >>, which need whole numbers"},
     {"attempt to concatenate a ", "cannot be joined by ..: it takes texts and numbers"},
-    {"attempt to get length of a ", "has no length: # takes tables, texts and ranges"},
+    {"attempt to get length of a ", "has no length: # needs a table, text or range"},
 };
 
 enum { OPERATIONS = sizeof operations / sizeof *operations };

@@ -46,11 +46,11 @@ static void check_key(lua_State *L, int table, const char *what, const char *con
     }
     if (!list) {
         const char *value = spec_describe(L, -1);
-        script_refuse(L, 0, "%s has named fields only, but %s stands without a name (fields: %s)", what,
+        script_refuse(L, 0, "%s has named fields only, but %s is given without a name (fields: %s)", what,
                       value, join(L, names));
     }
     if (!lua_isinteger(L, -2) || lua_tointeger(L, -2) < 1 || lua_tointeger(L, -2) > length)
-        script_refuse(L, 0, "the list of %s has a gap, or an entry that is not in line", what);
+        script_refuse(L, 0, "the list of %s has a gap, or an index that is not 1, 2, 3 ...", what);
 }
 
 void spec_fields(lua_State *L, int table, const char *what, const char *const *names, bool list)

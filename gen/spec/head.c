@@ -66,7 +66,7 @@ static void read_hints(builder *b, int index, int from)
     int block = (int)spec_field_whole(b->L, index, "terms", "block", 1, HEAD_MAX_WIDTH, 0);
 
     if (d && d != b->head->d)
-        script_refuse(b->L, first_line(b, from), "terms for d = %d stand in the head '%s' of d = %d", d,
+        script_refuse(b->L, first_line(b, from), "terms for d = %d are used in the head '%s' of d = %d", d,
                       b->head->name, b->head->d);
     if (block)
         b->block = b->block == BLOCK_UNKNOWN || b->block == block ? block : BLOCK_MIXED;
@@ -95,7 +95,7 @@ static void flatten(builder *b, int index, int depth)
 {
     if (!luaL_testudata(b->L, index, SPEC_TERM)) {
         if (!lua_istable(b->L, index))
-            script_refuse(b->L, 0, "terms has %s in it, but it is a list of term {...} and of such lists",
+            script_refuse(b->L, 0, "terms contains %s, but it must be a list of term {...} and of such lists",
                           spec_describe(b->L, index));
         flatten_list(b, index, depth);
         return;

@@ -213,7 +213,7 @@ static void fill_position(builder *b, int branch, fpa_lift_part *part, place at)
     if (angle && !b->positions)
         script_refuse(
             b->L, from->line,
-            "branch %d of term %d has an angle, but the head '%s' takes no positions: head { positions = 1 }",
+            "branch %d of term %d has an angle, but the head '%s' has no positions: head { positions = 1 }",
             at.l, at.t, b->head->name);
     part->angle = position_matrix(b, angle, "angle", part->rows, b->positions, at);
     part->phase = position_matrix(b, value_of(b, branch, first + SPEC_PHASE), "phase", part->rows, 1, at);

@@ -236,7 +236,8 @@ fpa_status script_protect(fpa_script *script, lua_CFunction body, void *argument
     if (status == LUA_ERRMEM)
         return report_memory(script, error);
     if (status != LUA_ERRRUN)
-        return report(script, FPA_INVALID, script->last_line, "failed, and so did the report of it", error);
+        return report(script, FPA_INVALID, script->last_line,
+                      "failed, and its error message could not be made", error);
     if (script->code == FPA_NO_MEMORY)
         return fail_memory(error);
     return report(script, script->code, script->line, script->message, error);

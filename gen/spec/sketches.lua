@@ -80,7 +80,7 @@ local function check_hashes(what, s, name, given)
   assert(type(list) == "table" and #list == s.heads, name .. " of " .. what .. " is an array of heads x degree x columns, "
          .. "and heads = " .. s.heads)
   for _, head in ipairs(list) do
-    assert(type(head) == "table" and #head == s.degree, name .. " of " .. what .. " has rows for another degree than "
+    assert(type(head) == "table" and #head == s.degree, name .. " of " .. what .. " has another number of rows than "
            .. s.degree)
     for _, row in ipairs(head) do
       assert(type(row) == "table" and #row == s.columns, name .. " of " .. what .. " has another number of columns than "
@@ -93,7 +93,7 @@ end
 -- [head][factor][column]: indices, and signs with the constant's column.
 local function sketch_hashes(what, s, o)
   local index, sign = o.index_hash, o.bit_hash
-  assert((index == nil) == (sign == nil), what .. " has one of index_hash and bit_hash, but both are needed")
+  assert((index == nil) == (sign == nil), what .. " has only one of index_hash and bit_hash, but both are needed")
   assert((index == nil) ~= (o.seed == nil), what .. " needs a seed, or index_hash and bit_hash")
   if not index then
     local all_indices, all_signs = hashes { d = s.columns, size = s.size, count = s.heads * s.degree, seed = o.seed,
@@ -214,9 +214,9 @@ function polysketch(o)
   local what = "polysketch"
   fields(what, o, "d", "degree", "rows", "seed", "w1", "w2", "gain", "weight")
   local p = whole(what, o, "degree", 2, max_degree, 4)
-  assert(p % 2 == 0, "degree of polysketch is " .. p .. ", but a square has an even one")
+  assert(p % 2 == 0, "degree of polysketch is " .. p .. ", but it must be even")
   assert((o.w1 == nil) == (o.w2 == nil) and (o.w1 == nil) ~= (o.seed == nil), "polysketch needs a seed, or w1 and w2")
-  assert(not o.w1 or p == 4, "w1 and w2 of polysketch are of degree 4")
+  assert(not o.w1 or p == 4, "w1 and w2 of polysketch need degree = 4")
   local r = whole(what, o, "rows", 1, max_coordinates, o.w1 and #o.w1 or nil)
   local d = whole(what, o, "d", 1, max_width, o.w1 and #o.w1[1] or nil)
   local drawn = o.seed and gaussian { rows = p // 2 * r, d = d, seed = o.seed }
@@ -246,7 +246,7 @@ function favor(o)
   local w = o.rows or gaussian { rows = m, d = d, seed = o.seed, orthogonal = o.orthogonal ~= false }
   local g = tonumber(o.gamma or 1)
   assert(g and g > 0, "gamma of favor, exp(gamma q.k), is positive")
-  assert(#w == m, "favor has size = " .. m .. ", but rows of another number")
+  assert(#w == m, "favor has size = " .. m .. ", but another number of rows")
   local s = g == 1 and "" or about(g) .. " "
   local note = what .. ": an estimate of exp(" .. s .. "q.k" .. (o.shift and " - 2 * " .. o.shift or "")
     .. "), relative variance (exp(" .. s .. "|q + k|^2) - 1)/" .. m .. ", less with orthogonal rows"

@@ -25,7 +25,8 @@ static void print_sizes(FILE *out, const fpa_plan *plan)
     fprintf(out, "vectors of values, %d x %d of tokens\n", c->scores.rows, c->scores.vectors);
     fprintf(out, "chunk        %d tokens%s\n", plan->chunk, plan->head->chunk ? " (as the spec says)" : "");
     if (c->abreast > 1)
-        fprintf(out, "heads        up to %d that lie side by side in turn, a chunk of each\n", c->abreast);
+        fprintf(out, "heads        up to %d adjacent ones are processed alternately, one chunk of each\n",
+                c->abreast);
     if (c->pairs)
         fprintf(out, "products     of pairs of bf16, summed in fp32 (recurrent form: in fp32)\n");
     plan_print_costs(out, plan);

@@ -313,8 +313,8 @@ static fpa_status plan_lifted(const fpa_plan *plan, fpa_cuda_backward_plan *back
     const int bytes = plan_backward_lifted(plan, back), most = plan->target->shared_memory;
     return bytes <= most ? FPA_OK
                          : fail(error, FPA_UNSUPPORTED, plan->head->origin,
-                                "gradients of head '%s' need %d bytes of shared memory a block for what its "
-                                "coordinates are made of, %s has %d",
+                                "gradients of head '%s' need %d bytes of shared memory a block for the "
+                                "operands of its coordinates, %s has %d",
                                 plan->head->name, bytes, plan->target->name, most);
 }
 
@@ -458,40 +458,40 @@ void print_cuda_backward(FILE *out, const fpa_plan *plan)
 {
     const fpa_cuda_backward_plan *back = plan->cuda.backward;
     if (back->warpgroups)
-        fprintf(out, "backward     a block walks a chunk, %d tokens at a time; %.1f KiB of shared memory\n",
+        fprintf(out,
+                "backward     a block processes a chunk, %d tokens at a time; %.1f KiB of shared memory\n",
                 back->panel, back->own.size / 1024.0);
     else
         fprintf(out,
-                "backward     %d tokens a block, %d a warp, %d others a panel; %.1f KiB of shared memory\n",
+                "backward     %d own tokens a block, %d a warp; the others in panels of %d; %.1f KiB of "
+                "shared memory\n",
                 back->query_tokens, 16 * back->query_tiles, back->panel, back->own.size / 1024.0);
     if (back->shares > 1)
-        fprintf(out, "shares       %d warps have the same tokens, each %d of %d units of the state\n",
+        fprintf(out, "shares       %d warps process the same tokens, each with %d of %d units of the state\n",
                 back->shares, back->share_units, plan->cuda.rows->units);
     if (back->passes.width)
         fprintf(out,
-                "passes       where no state goes in or out%s gradients are forward passes of rows of "
-                "%d numbers\n",
+                "passes       without initial and final states%s gradients are computed by forward passes on "
+                "rows of %d numbers\n",
                 back->passes.parallel ? ", in the parallel form," : "",
                 back->passes.width - back->passes.input);
     if (back->passes.parts > 1)
-        fprintf(out, "parts        %d of %d values, a pass of rows each, which are added up\n",
+        fprintf(out, "parts        %d of %d values, one pass on rows each, whose results are added\n",
                 back->passes.parts, back->passes.part);
     if (back->passes.features)
-        fprintf(out, "features     %d numbers, products of rows, are what passes have for q and k\n",
+        fprintf(out, "features     %d products of rows, which passes read in place of q and k\n",
                 back->passes.features);
     if (plan->made.lifted)
         fprintf(out,
-                "lift         %d coordinates a query or key are made before other kernels run; their "
-                "gradients %d "
-                "rows at a time become those of q and k\n",
+                "lift         %d coordinates a query or key are computed before other kernels run; from "
+                "their gradients those of q and k are computed, %d rows at a time\n",
                 plan->made.width, back->lift_rows);
     else if (plan->made.width)
-        fprintf(
-            out,
-            "rows         %d numbers a query or key are made before other kernels run: %d of coordinates%s, "
-            "the others by %d matri%s\n",
-            plan->made.width, plan->made.coordinate_count, plan->made.weighs ? " with weights" : "",
-            plan->made.projection_count, plan->made.projection_count == 1 ? "x" : "ces");
+        fprintf(out,
+                "rows         %d numbers a query or key are computed before other kernels run: %d are "
+                "coordinates%s, the others products with %d matri%s\n",
+                plan->made.width, plan->made.coordinate_count, plan->made.weighs ? " with weights" : "",
+                plan->made.projection_count, plan->made.projection_count == 1 ? "x" : "ces");
     fprintf(out, "states       %d blocks a head, each warp %d units; %.1f KiB of shared memory\n",
             count_slices(plan, back) * back->columns.blocks,
             back->warpgroups ? 1 : plan->cuda.rows->warp_units, back->state.size / 1024.0);

@@ -118,12 +118,12 @@ const char *plan_cluster_scan(const fpa_cuda_inputs *in, void *plan)
     if (!head->causal)
         return "it is not causal";
     if (columns->tiles > 8 || (columns->tiles < 8 && (columns->blocks > 1 || head->normalize)))
-        return "o leaves, and ones of a normaliser lie, by 64 columns";
+        return "its values cannot be divided into blocks of 64 columns";
     if (4 * (in->rows->warp_units + 1) * columns->all > MOST_SUMS)
-        return "its state has too many numbers";
+        return "its state does not fit into the registers of a block";
     scan->gate_bytes = head->gate ? GATE_BYTES : 0;
     if (!fits_as(in, lift_made(in->plan), scan) && !fits_as(in, LIFT_BEFORE, scan))
-        return "stretches of 128 tokens do not fit into shared memory";
+        return "spans of 128 tokens do not fit into shared memory";
     scan->reverses = !head->gate && !head->normalize && !scan->maps;
     scan->sequences = scan->sequence_bytes <= in->plan->target->shared_memory &&
                       !(scan->maps && lift_made_by_head(in->plan));
@@ -148,21 +148,21 @@ void print_cluster_scan(FILE *out, const fpa_plan *plan)
 {
     const fpa_cluster_scan *scan = plan->cuda.cluster_scan;
     fprintf(out,
-            "cluster_scan chunked, where sequences are few: blocks take %d tokens in turn and hand the state "
-            "on, %d places for them; %.1f KiB of shared memory%s\n",
+            "cluster_scan chunked, for few sequences: the blocks of a cluster process %d tokens each in turn "
+            "and pass on the state; buffers for %d spans; %.1f KiB of shared memory%s\n",
             CLUSTER_SCAN_SPAN, scan->spans, scan->bytes / 1024.0,
-            scan->maps ? "; coordinates are made there, without lift_rows" : "");
+            scan->maps ? "; computes coordinates itself, without lift_rows" : "");
     if (scan->sequences)
         fprintf(out,
-                "sequence_scan chunked, where lengths of sequences differ, or there is no room for a cluster "
-                "each: clusters that stay share all spans; "
-                "%.1f KiB of shared memory\n",
+                "sequence_scan chunked, for sequences of different lengths, or more sequences than clusters "
+                "that fit on the GPU: persistent clusters share all spans; %.1f KiB of shared memory\n",
                 scan->sequence_bytes / 1024.0);
     else if (scan_keeps_by_head(plan))
-        fprintf(out, "sequence_scan no: each head has a matrix of its own, and its clusters go from one head "
-                     "to the next\n");
+        fprintf(out, "sequence_scan no: its clusters process one head after the other, but each head has its "
+                     "own matrix\n");
     else
-        fprintf(out, "sequence_scan no: it needs %d bytes of shared memory\n", scan->sequence_bytes);
+        fprintf(out, "sequence_scan no: it needs %d bytes of shared memory a block, more than the GPU has\n",
+                scan->sequence_bytes);
 }
 
 void geometry_cluster_scan(const fpa_plan *plan, struct fpa_cuda_geometry *g)

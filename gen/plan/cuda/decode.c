@@ -75,7 +75,7 @@ const char *plan_decode(const fpa_cuda_inputs *in, void *plan)
     if (!head->causal)
         return "it is not causal";
     if (in->plan->pass)
-        return "a pass of gradients has whole sequences";
+        return "it is a pass of gradients, which has whole sequences";
     const int warps = CUDA_DECODE_THREADS / 32;
     const int rows = (1 + CUDA_DECODE_QUERIES) * in->rows->row_count;
     const bool joins = in->plan->target->clusters;

@@ -54,9 +54,9 @@ static bool are_coordinates(const fpa_plan *plan)
 static const char *refusal(const fpa_plan *plan)
 {
     if (plan->pass || plan->backward)
-        return "gradients read its states";
+        return "kernels of gradients read its states";
     if (plan->written->lift)
-        return "its coordinates are made by a kernel of their own";
+        return "its coordinates are computed by lift_rows";
     if (are_coordinates(plan))
         return "its features are its first coordinates";
     if (plan->features > MOST_FEATURES)

@@ -180,7 +180,7 @@ const char *plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan)
     fpa_fused_pass *pass = plan;
     const fpa_split_panel *split = in->suited[SPLIT_PANEL].plan;
     if (!in->plan->target->warpgroups || !in->rows->coordinates)
-        return "its features are no coordinates of 16 bits, or the GPU has no warpgroups";
+        return "its features are not 16-bit coordinates, or the GPU has no wgmma (sm_90a)";
     if (in->plan->head->causal && !in->suited[FUSED_PANEL].plan)
         return in->suited[FUSED_PANEL].why;
     if (fused_pass_refusal(in))
@@ -191,7 +191,9 @@ const char *plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan)
         pass->chunk_state = place_coordinate_keys(in->plan, split);
         pass->chunk_state_blocks =
             cuda_occupancy(in->plan, in->rows->warp_units * split->columns.all, pass->chunk_state.size);
-        return pass->lifts ? NULL : "there is no room for who makes its coordinates";
+        return pass->lifts ? NULL
+                           : "the warpgroups that compute its coordinates do not fit into registers and "
+                             "shared memory";
     }
     pass->maps = lift_in_place(in->plan);
     pass->stages = 4;
@@ -217,21 +219,21 @@ void print_fused_coordinates(FILE *out, const fpa_plan *plan)
     const fpa_fused_pass *pass = plan->cuda.fused_coordinates;
     if (pass->own) {
         fprintf(out,
-                "fused_chunk  chunked: blocks of one warpgroup that adds keys and one that reads, which make "
-                "their coordinates; %.1f KiB of shared memory\n",
+                "fused_chunk  chunked: blocks of one warpgroup that updates the state and one that computes "
+                "outputs; each computes its own coordinates; %.1f KiB of shared memory\n",
                 pass->memory.size / 1024.0);
         return;
     }
     if (pass->lifts) {
         fprintf(out,
-                "fused_chunk  chunked: blocks of one warpgroup that walks and %s its coordinates; "
-                "%.1f KiB of shared memory\n",
-                pass->lifters == 1 ? "one that makes" : "two that make", pass->memory.size / 1024.0);
+                "fused_chunk  chunked: blocks of one warpgroup for state and outputs, and %s its "
+                "coordinates; %.1f KiB of shared memory\n",
+                pass->lifters == 1 ? "one that computes" : "two that compute", pass->memory.size / 1024.0);
         return;
     }
     fprintf(out,
-            "fused_chunk  chunked: blocks of one warpgroup, %d panel%s of 64 tokens on their way; %.1f "
-            "KiB of shared memory\n",
+            "fused_chunk  chunked: blocks of one warpgroup, %d panel%s of 64 tokens in flight; %.1f KiB of "
+            "shared memory\n",
             pass->stages, pass->stages == 1 ? "" : "s", pass->memory.size / 1024.0);
 }
 

@@ -360,11 +360,13 @@ static const char *refuse_window(const fpa_plan *plan)
     if (!plan->written->window)
         return NULL;
     if (plan->written->lift)
-        return "its window's exponents are not products of its coordinates";
+        return "it has a window and a lift: the window's weights need q and k as given, not coordinates";
     if (fabs(frexp(plan->head->scale, &exponent)) != 0.5)
-        return "q times its scale is not exact, and its window's exponents are products of these";
-    return plan->written->scale / plan->head->scale > 0 ? NULL
-                                                        : "its window's exponents are negative products";
+        return "it has a window, and its scale is not a power of 2: the exponents of the window's weights "
+               "would be rounded";
+    return plan->written->scale / plan->head->scale > 0
+               ? NULL
+               : "it has a window, and simplification changed the sign of its scale";
 }
 
 const char *plan_fused_packed(const fpa_cuda_inputs *in, void *made)
@@ -376,19 +378,19 @@ const char *plan_fused_packed(const fpa_cuda_inputs *in, void *made)
     if (refuse_window(plan))
         return refuse_window(plan);
     if (!plan->target->warpgroups || in->rows->element != 2 || reads_coordinates(in))
-        return "its operands are no rows of 16-bit numbers";
+        return "its operands are not packed rows of 16-bit numbers, or the GPU has no wgmma (sm_90a)";
     if (plan->written->window)
         fused->near_panels = 1 + (int)divide_up(plan->written->window - 1, FUSED_TOKENS);
     if (in->rows->units > FUSED_MOST_UNITS || in->rows->factors > MOST_FACTORS || !choose_groups(in, fused))
         return "its state does not fit into the registers of a block";
     if (!has_room_for_ones(in))
-        return "ones of its normaliser have no room behind the values";
+        return "its values leave no space in shared memory for the normaliser's column of ones";
     if (plan->written->window && fused->key_groups > 1)
-        return "it has a window, and its state takes two warpgroups";
+        return "it has a window, and its state does not fit into the registers of one warpgroup";
     place_rows(in, fused);
     fused->tasks = has_tasks(in, fused);
     if (!join(in, fused) && !set_apart(in, fused))
-        return "copies of its state and packed rows do not fit into shared memory";
+        return "copies of its state and its packed rows do not fit into shared memory";
     /* two packing warpgroups alternate stages of raw vectors and packed rows */
     fused->total_packers =
         fused->query_groups && fused->raw_stages % 2 == 0 && fused->panels % 2 == 0 ? 2 : 1;
@@ -406,24 +408,23 @@ void print_fused_packed(FILE *out, const fpa_plan *plan)
     const int adders = fused->key_groups * fused->total_parts;
     if (!fused->query_groups) {
         fprintf(out,
-                "fused_chunk  chunked: two blocks on a multiprocessor, of which 1 warpgroup packs, 1 holds "
-                "%d tiles of 64 features, "
-                "and reads them; stages: %d of 64 tokens, %d of values, %d of raw vectors; %.1f KiB of "
-                "shared memory%s\n",
+                "fused_chunk  chunked: two blocks on a multiprocessor; of each 1 warpgroup packs rows, 1 "
+                "updates %d tiles of 64 features of the state and computes outputs; stages: %d of 64 tokens, "
+                "%d of values, %d of raw vectors; %.1f KiB of shared memory%s\n",
                 fused->key_tiles, fused->panels, fused->values, fused->raw_stages, fused->bytes / 1024.0,
-                fused->lifts ? "; who packs makes coordinates, without lift_rows" : "");
+                fused->lifts ? "; warpgroups that pack compute the coordinates, without lift_rows" : "");
         return;
     }
-    fprintf(
-        out,
-        "fused_chunk  chunked: 1 warpgroup packs%s, %d hold%s %d tiles of 64 features each, %d read%s them; "
-        "totals of segments: %d pack%s, %d add%s up keys; stages: %d of 64 tokens, %d of values, %d of raw "
-        "vectors; %.1f KiB of shared memory%s\n",
-        fused->tasks ? " (a warp fetches, one looks at values)" : "", fused->key_groups,
-        fused->key_groups == 1 ? "s" : "", fused->key_tiles, fused->query_groups,
-        fused->query_groups == 1 ? "s" : "", fused->total_packers, fused->total_packers == 1 ? "s" : "",
-        adders, adders == 1 ? "s" : "", fused->panels, fused->values, fused->raw_stages,
-        fused->bytes / 1024.0, fused->lifts ? "; who packs makes coordinates, without lift_rows" : "");
+    fprintf(out,
+            "fused_chunk  chunked: 1 warpgroup packs rows%s, %d update%s %d tiles of 64 features of the "
+            "state each, %d compute%s outputs; for totals of segments %d pack%s, %d update%s; stages: %d of "
+            "64 tokens, %d of values, %d of raw vectors; %.1f KiB of shared memory%s\n",
+            fused->tasks ? " (one warp fetches, one checks values)" : "", fused->key_groups,
+            fused->key_groups == 1 ? "s" : "", fused->key_tiles, fused->query_groups,
+            fused->query_groups == 1 ? "s" : "", fused->total_packers, fused->total_packers == 1 ? "s" : "",
+            adders, adders == 1 ? "s" : "", fused->panels, fused->values, fused->raw_stages,
+            fused->bytes / 1024.0,
+            fused->lifts ? "; warpgroups that pack compute the coordinates, without lift_rows" : "");
 }
 
 void geometry_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)

@@ -14,9 +14,9 @@ const char *fused_split_refusal(const fpa_cuda_inputs *in, const fpa_split_panel
     if (in->plan->written->window)
         return "it has a window";
     if (split && split->packs.used)
-        return "its rows are packed for more blocks than one";
+        return "its rows are packed by a kernel of their own, for several blocks";
     if (!split || in->rows->slices > 1 || split->panel != 16 * CUDA_WARPS)
-        return "its state does not fit into the registers of a block, or its panels are short";
+        return "its state does not fit into the registers of a block, or its panels of tokens are too short";
     return NULL;
 }
 

@@ -304,9 +304,10 @@ static const char *choose_sizes(const fpa_cuda_inputs *in, int lean, fpa_fused_r
     rows->lean = lean;
     rows->steps = divide_up(rows->width + lean, 16);
     rows->slabs = divide_up(rows->width + rows->beside + lean, 64);
-    return !choose_groups(in, rows)   ? "its state does not fit into the registers of a block"
-           : !choose_blocks(in, rows) ? "two panels and a copy of its state do not fit into shared memory"
-                                      : NULL;
+    return !choose_groups(in, rows) ? "its state does not fit into the registers of a block"
+           : !choose_blocks(in, rows)
+               ? "two panels of tokens and a copy of its state do not fit into shared memory"
+               : NULL;
 }
 
 bool cuda_leaves_dots(const fpa_plan *plan)
@@ -332,7 +333,7 @@ const char *plan_fused_rows(const fpa_cuda_inputs *in, void *made)
         return "it has a window";
     const fpa_split_outer *vectors = find_vectors(in);
     if (!plan->target->warpgroups || in->rows->element != 2 || (in->rows->factors != 1 && !vectors))
-        return "its features are no coordinates of 16 bits, or the GPU has no warpgroups";
+        return "its features are not 16-bit coordinates, or the GPU has no wgmma (sm_90a)";
     rows->numbers = cuda_leaves_dots(plan) && plan->written->numbers;
     rows->scales = rows->numbers && plan->head->dtype == FPA_F16;
     rows->beside = rows->scales && plan->written->beside ? BESIDE : 0;
@@ -341,7 +342,7 @@ const char *plan_fused_rows(const fpa_cuda_inputs *in, void *made)
     if (vectors)
         take_vectors(vectors, (int)plan->features, rows);
     else if (!find_features(plan, rows))
-        return "its features are not its first coordinates";
+        return "its features are not the first coordinates of q and k";
     const char *refused = choose_sizes(in, rows->lean, rows);
     if (refused && rows->lean)
         refused = choose_sizes(in, 0, rows);
@@ -368,16 +369,15 @@ const char *plan_fused_rows(const fpa_cuda_inputs *in, void *made)
 void print_fused_rows(FILE *out, const fpa_plan *plan)
 {
     const fpa_fused_rows *rows = plan->cuda.fused_rows;
-    fprintf(
-        out,
-        "fused_chunk  chunked%s: %d warpgroup%s %d tile%s of 64 features each, %d read%s them, 1 fetches; "
-        "%d panels of 64 tokens on their way, of totals %d, %d cop%s of the state; %.1f KiB of shared "
-        "memory%s\n",
-        rows->packed ? ", on features as packed rows" : "", rows->key_groups,
-        rows->key_groups == 1 ? " holds" : "s hold", rows->key_tiles, rows->key_tiles == 1 ? "" : "s",
-        rows->query_groups, rows->query_groups == 1 ? "s" : "", rows->panels, rows->total_panels,
-        rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0,
-        rows->blocks > 1 ? "; two blocks on a multiprocessor" : "");
+    fprintf(out,
+            "fused_chunk  chunked%s: %d warpgroup%s %d tile%s of 64 features of the state each, %d compute%s "
+            "outputs, 1 fetches; panels of 64 tokens in flight: %d, for totals of segments %d; %d cop%s of "
+            "the state; %.1f KiB of shared memory%s\n",
+            rows->packed ? ", from packed features" : "", rows->key_groups,
+            rows->key_groups == 1 ? " updates" : "s update", rows->key_tiles, rows->key_tiles == 1 ? "" : "s",
+            rows->query_groups, rows->query_groups == 1 ? "s" : "", rows->panels, rows->total_panels,
+            rows->copies, rows->copies == 1 ? "y" : "ies", rows->bytes / 1024.0,
+            rows->blocks > 1 ? "; two blocks on a multiprocessor" : "");
 }
 
 void geometry_fused_rows(const fpa_plan *plan, struct fpa_cuda_geometry *g)

@@ -324,16 +324,15 @@ void print_lift_rows(FILE *out, const fpa_plan *plan)
     const fpa_cuda_lift *l = &plan->cuda.lift;
     if (lift && l->groups)
         fprintf(out,
-                "lift_rows    %d coordinates of q and k of %d numbers%s, %d part%s; %d warpgroups a block, "
+                "lift_rows    %d coordinates from q and k of width %d%s, %d part%s; %d warpgroups a block, "
                 "%d tokens each, matrices of %.1f KiB%s; %.1f KiB of shared memory\n",
                 plan->head->d, lift->width, lift->key_mask ? ", keys may be masked" : "", lift->part_count,
                 lift->part_count == 1 ? "" : "s", l->groups, l->tokens, l->matrix_bytes / 1024.0,
                 l->in_f16 ? " in f16" : "", l->bytes / 1024.0);
     else if (lift)
         fprintf(out,
-                "lift_rows    %d coordinates of q and k of %d numbers%s%s, %d part%s; %d tokens a block, %d "
-                "rows at "
-                "a time; %.1f KiB of shared memory\n",
+                "lift_rows    %d coordinates from q and k of width %d%s%s, %d part%s; %d tokens a block, %d "
+                "rows at a time; %.1f KiB of shared memory\n",
                 plan->head->d, lift->width, lift->positions ? " and positions" : "",
                 lift->key_mask ? ", keys may be masked" : "", lift->part_count,
                 lift->part_count == 1 ? "" : "s", l->tokens, l->rows, l->bytes / 1024.0);

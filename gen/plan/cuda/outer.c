@@ -394,7 +394,7 @@ static void plan_in(const fpa_plan *plan, int columns, int warpgroup_tiles, int 
     const int most = parts & ~(OUTER_CUT | OUTER_TURNED);
     plan_vectors(plan, memory, lasting, outer);
     if (outer->products && !keeps_diagonals(plan, outer)) {
-        refuse(outer, "some rows of a run-time diagonal, and not all, are factors");
+        refuse(outer, "only some rows of a run-time diagonal matrix are factors");
         return;
     }
     if (outer->rows) {

@@ -9,7 +9,7 @@
 static void print_path(FILE *out, const fpa_plan *plan)
 {
     if (plan->cuda.split_outer)
-        fprintf(out, "path         warpgroups: wgmma, one more warpgroup fetches\n");
+        fprintf(out, "path         warpgroups: wgmma, and a producer warpgroup that fetches operands\n");
     else if (plan->target->warpgroups)
         fprintf(out, "path         portable: %s\n", plan->cuda.portable_why);
 }
@@ -26,7 +26,7 @@ static void print_mechanisms(FILE *out, const fpa_plan *plan)
             cuda_mechanisms[m].print(out, plan);
         else if (!cuda->chosen[m] && asked)
             fprintf(out, "%-12s no: %s\n", m == FUSED_PACKED ? "fused_chunk" : "cluster_scan",
-                    cuda->suited[m].plan ? "another mechanism is forced" : cuda->suited[m].why);
+                    cuda->suited[m].plan ? "another mechanism was requested" : cuda->suited[m].why);
     }
 }
 
@@ -39,9 +39,9 @@ void plan_print_cuda(FILE *out, const fpa_plan *plan)
     fprintf(out, "target       %s: products in %s%s, sums in fp32\n", plan->target->name, type,
             cuda->rows->element == 2                ? " on tensor cores"
             : head->products == FPA_PRODUCTS_TF32X3 ? " on tensor cores, as three of tf32"
-                                                    : ", plainly");
+                                                    : ", without tensor cores");
     if (plan->forced >= 0 && !cuda->backward)
-        fprintf(out, "mechanism    %s, as asked\n", cuda_mechanisms[plan->forced].name);
+        fprintf(out, "mechanism    %s, as requested\n", cuda_mechanisms[plan->forced].name);
     if (!cuda->backward)
         print_path(out, plan);
     print_lift_rows(out, plan);

@@ -322,5 +322,5 @@ const char *place_features(const maker *m, arena *memory, fpa_product_rows *made
         count_filled(m, &t, memory, count);
     }
     arena_free(scratch);
-    return all ? NULL : "its features are no products of rows of its dots";
+    return all ? NULL : "its features are not products of rows of its dot products";
 }

@@ -319,7 +319,7 @@ static const char *make_halves(maker *m, arena *memory)
     describe_rows(m, memory);
     for (int i = 0; i < monomials; i++)
         if (!deal_out(m, i))
-            return "a half of its dots has too many rows";
+            return "one half of its dot products has too many product rows";
     return has_products(m) ? NULL : "it has no products of three dots";
 }
 

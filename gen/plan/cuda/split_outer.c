@@ -240,7 +240,7 @@ static const char *choose_sizes(const fpa_cuda_inputs *in, fpa_split_outer *spli
 {
     const fpa_plan *plan = in->plan;
     if (split->outer.strip_length > warpgroup_tiles(split->columns.all))
-        return "a warpgroup has no registers for a strip of its tiles";
+        return "a strip of its tiles does not fit into the registers of a warpgroup";
     if (!choose_split_queries(plan, split))
         return "a block of its queries does not fit into registers and shared memory";
     if (!choose_state(plan, split))

@@ -121,11 +121,11 @@ static const char *choose_products(const fpa_cuda_inputs *in, fpa_split_outer *s
 const char *plan_split_outer(const fpa_cuda_inputs *in, void *made)
 {
     if (!in->plan->target->warpgroups)
-        return "the GPU has no warpgroups";
+        return "the GPU has no wgmma (sm_90a)";
     if (in->plan->written->window)
         return "it has a window";
     if (in->rows->element != 2)
-        return "its products are no 16-bit numbers";
+        return "its products are not of 16-bit numbers";
     if (in->feature_rows)
         return plan_features_as_rows(in, made);
     const fpa_split_outer *split = made;

@@ -15,7 +15,7 @@ static int count_parted(const fpa_outer_plan *outer)
 static void print_tiles(FILE *out, const fpa_plan *plan, const fpa_outer_plan *outer)
 {
     if (outer->rows)
-        fprintf(out, "features     %" PRId64 ", rows themselves, in %d tiles of %d\n", plan->features,
+        fprintf(out, "features     %" PRId64 ", each a packed row, in %d tiles of %d\n", plan->features,
                 outer->tiles, OUTER_TILE);
     else
         fprintf(out,
@@ -25,21 +25,23 @@ static void print_tiles(FILE *out, const fpa_plan *plan, const fpa_outer_plan *o
                 outer->prefix_factors == 1 ? "" : "s",
                 100.0 * (double)plan->features / (outer->tiles * OUTER_TILE));
     if (outer->folded)
-        fprintf(
-            out,
-            "folded       %d of the tiles, of a block's rows times themselves: copies have %d rows of each\n",
-            outer->folded, OUTER_FOLDED);
+        fprintf(out,
+                "folded       %d tiles are products of a block of rows with itself; copies of the state keep "
+                "%d rows of each\n",
+                outer->folded, OUTER_FOLDED);
     if (outer->parted)
-        fprintf(out, "parted       %d of the groups, of few prefixes: tiles of two or four suffix blocks\n",
+        fprintf(out, "parted       %d groups with few prefixes: their tiles have two or four suffix blocks\n",
                 count_parted(outer));
     fprintf(out, "vectors      %d blocks of 8 rows a token, %s\n", outer->row_blocks,
-            outer->given_rows                ? "packed by a kernel of its own but for coordinates:"
-            : !outer->coordinates            ? "packed by a kernel of its own"
-            : outer->vector_box < OUTER_TILE ? "read as they lie; behind them ones"
-                                             : "read as they lie");
+            outer->given_rows                ? "packed by pack_rows, except for coordinates:"
+            : !outer->coordinates            ? "packed by pack_rows"
+            : outer->vector_box < OUTER_TILE ? "read as stored in memory, followed by ones"
+                                             : "read as stored in memory");
     if (outer->given_rows)
-        fprintf(out, "given        %d of them, from number %d on, are read from q and k\n", outer->given_rows,
-                outer->given_first + 1);
+        fprintf(out,
+                "given        %d of the rows, coordinates from number %d on, are read from q and k as stored "
+                "in memory\n",
+                outer->given_rows, outer->given_first + 1);
     fprintf(out, "strips       %d, of up to %d tiles of a group\n", outer->strips, outer->strip_length);
 }
 
@@ -64,8 +66,8 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
             i ? " (few heads)" : "");
     }
     fprintf(out,
-            "chunk_output %d a block of %d warpgroups, persistent blocks; stages: %d of queries, %d of "
-            "tiles, %d of keys",
+            "chunk_output %d queries a block of %d warpgroups, persistent blocks; stages: %d of queries, %d "
+            "of tiles, %d of keys",
             split->query_tokens, split->output_groups, split->query_stages, split->tile_stages,
             split->most_key_stages);
     if (split->most_key_stages > split->key_stages)
@@ -74,9 +76,9 @@ void print_split_outer(FILE *out, const fpa_plan *plan)
     const fpa_parallel_output *p = &split->parallel;
     if (p->tiles)
         fprintf(out,
-                "parallel_output %d a block of %d warpgroup%s for scores and %d for values, persistent "
-                "blocks; stages: %d of "
-                "queries, %d of keys, %d of values, %d of scores; %.1f KiB of shared memory\n",
+                "parallel_output %d queries a block of %d warpgroup%s for scores and %d for values, "
+                "persistent blocks; stages: %d of queries, %d of keys, %d of values, %d of scores; %.1f KiB "
+                "of shared memory\n",
                 64 * p->tiles, p->score_groups, p->score_groups > 1 ? "s" : "", p->value_groups,
                 p->query_stages, p->key_stages, p->value_stages, p->score_stages, p->bytes / 1024.0);
     if (split->contraction.groups)

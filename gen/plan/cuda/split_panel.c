@@ -325,13 +325,12 @@ void print_split_panel(FILE *out, const fpa_plan *plan)
             split->packs.used ? split->packs.panel : split->panel, plan->cuda.chunk_state.size / 1024.0);
     if (split->packs.used)
         fprintf(out,
-                "pack_rows    %d rows of keys and %d of queries a token, %d tokens a block; blocks of "
-                "chunk_state "
-                "fetch %d, of chunk_output %d and %d\n",
+                "pack_rows    %d rows of keys and %d of queries a token, %d tokens a block; of these, blocks "
+                "of chunk_state fetch %d, blocks of chunk_output %d and %d\n",
                 rows->panels.keys, rows->panels.queries, rows->panels.tile, rows->panels.state_count,
                 rows->panels.key_count, rows->panels.query_count);
-    fprintf(out, "chunk_output %d a block, %d a warp; %.1f KiB of shared memory\n", split->query_tokens,
-            16 * split->query_tiles, split->chunk_output.size / 1024.0);
+    fprintf(out, "chunk_output %d queries a block, %d a warp; %.1f KiB of shared memory\n",
+            split->query_tokens, 16 * split->query_tiles, split->chunk_output.size / 1024.0);
 }
 
 void geometry_split_panel(const fpa_plan *plan, struct fpa_cuda_geometry *g)
