@@ -239,27 +239,29 @@ static fpa_status check_options(const bench_options *options, bool on_device, fp
 {
     fpa_dtype dtype;
     if (on_device && options->threads)
-        return fail(error, FPA_INVALID, "--threads", "sets OpenMP's threads, but a CUDA target has none");
+        return fail(error, FPA_INVALID, "--threads",
+                    "sets the number of OpenMP threads, which CUDA targets do not have");
     if (!on_device && options->graph)
         return fail(error, FPA_INVALID, "--graph", "replays a CUDA graph: it needs a CUDA target");
     if (options->layers && !options->graph)
-        return fail(error, FPA_INVALID, "--layers", "says what a CUDA graph holds: it needs --graph");
+        return fail(error, FPA_INVALID, "--layers",
+                    "is the number of forwards in a CUDA graph: it needs --graph");
     if (options->recent && (!on_device || options->length != 1 || strcmp(options->form, "recurrent") != 0))
         return fail(error, FPA_INVALID, "--recent",
-                    "decodes: it needs a CUDA target, --length 1 and --form recurrent");
+                    "measures decoding: it needs a CUDA target, --length 1 and --form recurrent");
     if (options->recent && options->candidates)
         return fail(error, FPA_INVALID, "--recent",
-                    "is a cycle of several calls, but --candidates times one");
+                    "times several calls, but --candidates times one: give one of the two");
     if (options->backward && (options->candidates || options->tsv || options->graph))
         return fail(error, FPA_INVALID, "--backward",
-                    "prints a line a head: no --candidates, no --tsv, no --graph");
+                    "prints one line a head: leave out --candidates, --tsv and --graph");
     if (options->breakdown && !on_device)
+        return fail(error, FPA_INVALID, "--breakdown",
+                    "times each kernel of a call by GPU events: it needs a CUDA target");
+    if (options->breakdown && (options->candidates || options->backward))
         return fail(
             error, FPA_INVALID, "--breakdown",
-            "times the kernels of a call by a GPU's events, and a C kernel is one: it needs a CUDA target");
-    if (options->breakdown && (options->candidates || options->backward))
-        return fail(error, FPA_INVALID, "--breakdown",
-                    "is of the forward pass that is chosen: no --candidates, no --backward");
+            "is for the forward pass that the cost model chooses: leave out --candidates and --backward");
     return options->dtype ? select_dtype(options->dtype, &dtype, error) : FPA_OK;
 }
 

@@ -279,8 +279,9 @@ static void show(const table *t, int own)
 {
     const bench_job *job = t->job;
     if (!job->options->json) {
-        printf("regret of %s: %.1f %% of its own candidates, %.1f %% of all\n", t->head->name,
-               100 * regret_of(t, own), 100 * regret_of(t, t->count));
+        printf("regret of %s: the choice takes %.1f %% longer than the fastest of its own candidates, %.1f "
+               "%% than the fastest of all\n",
+               t->head->name, 100 * regret_of(t, own), 100 * regret_of(t, t->count));
         return;
     }
     json_object(job->json, NULL);

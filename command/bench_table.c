@@ -136,8 +136,9 @@ static void print_warning(const fpa_timing *timing)
     char all[SIZE_TEXT], cache[SIZE_TEXT];
     double bytes = (double)timing->sets * timing->set_bytes;
     if (bytes < 2 * timing->cache_bytes)
-        printf("    all %" PRId64 " sets of operands have only %s; the cache has %s\n", timing->sets,
-               size_text(all, bytes), size_text(cache, timing->cache_bytes));
+        printf("    all %" PRId64
+               " sets of operands take only %s: they may stay in the cache (%s), which makes calls faster\n",
+               timing->sets, size_text(all, bytes), size_text(cache, timing->cache_bytes));
 }
 
 /* A share as "87.1 %"; "-" if it is not known. */

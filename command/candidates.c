@@ -28,8 +28,8 @@ static const char *split_text(char text[CANDIDATE_TEXT], const fpa_candidate *ca
 static const char *shared_text(char text[CANDIDATE_TEXT], const fpa_candidate *candidate)
 {
     const int64_t clusters = candidate->blocks / candidate->segments;
-    snprintf(text, CANDIDATE_TEXT, "%" PRId64 " cluster%s of %" PRId64 " %s", clusters, plural(clusters),
-             candidate->segments, candidate->variant & SCAN_WHOLE ? "take all" : "share all");
+    snprintf(text, CANDIDATE_TEXT, "%" PRId64 " cluster%s of %" PRId64 ", %s", clusters, plural(clusters),
+             candidate->segments, candidate->variant & SCAN_WHOLE ? "whole sequences" : "shared spans");
     return text;
 }
 

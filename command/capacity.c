@@ -281,7 +281,7 @@ fpa_status kernel_measure(const fpa_simplified *simple, double scale, kernel_mom
     const double own = mean_own(moments), worth = capacity_features(moments);
     if (!(own > 0) || !isfinite(worth))
         return fail(error, FPA_UNSUPPORTED, simple->head->name,
-                    "k(x, x) is %g on average: nothing comes back", own);
+                    "k(x, x) is %g on average: no value can be recalled", own);
     return FPA_OK;
 }
 

@@ -29,7 +29,7 @@ fpa_status device_allocate(const fpa_kernel *kernel, size_t size, void **address
     *address = aligned_alloc(64, rounded);
     return *address
                ? FPA_OK
-               : fail(error, FPA_NO_MEMORY, "memory", "there is none for %zu bytes of work space", rounded);
+               : fail(error, FPA_NO_MEMORY, "memory", "%zu bytes of workspace cannot be allocated", rounded);
 }
 
 void device_release(const fpa_kernel *kernel, void *address)

@@ -8,12 +8,12 @@
 static void print_unknown(const fpa_simplified *simple, fpa_symmetry_kind kind)
 {
     if (kind == SYMMETRY_TOO_LARGE) {
-        printf("  not computed: of heads with dense rows, d and dots up to %d are looked at\n",
+        printf("  not computed: with dense rows it is computed for at most d = %d and as many dot products\n",
                SYMMETRY_MOST);
         return;
     }
     if (kind == SYMMETRY_BEHIND_MAPS) {
-        printf("  not looked for: branches take coordinates that are made of q and k by maps\n");
+        printf("  not computed: branches project coordinates that are mapped from q and k\n");
         return;
     }
     printf("  not known before run time: weights");

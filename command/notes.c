@@ -40,9 +40,8 @@ void note_gates(const char *path, const fpa_array *gates)
         count++;
     }
     if (count)
-        note("%s: %" PRId64 " of %" PRId64
-             " log-gates are positive, the first at [%s]: states grow by them, and sums above "
-             "88.7 leave float32",
+        note("%s: %" PRId64 " of %" PRId64 " log-gates are positive, the first at [%s]: states grow, and exp "
+             "of a sum above 88.7 overflows float32",
              path, count, gates->count, index_text(gates, first, index));
 }
 

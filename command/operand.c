@@ -10,7 +10,7 @@
 
 static fpa_status fail_array(const fpa_array *array, fpa_error *error)
 {
-    return fail(error, FPA_NO_MEMORY, "memory", "there is none for an array of %lld numbers",
+    return fail(error, FPA_NO_MEMORY, "memory", "an array of %lld numbers cannot be allocated",
                 (long long)array->count);
 }
 

@@ -34,7 +34,7 @@ int option_conflict(const fpa_syntax *syntax, const char *name, const char *othe
 int option_needs(const fpa_syntax *syntax, const char *name, const char *other)
 {
     char problem[96];
-    snprintf(problem, sizeof problem, "is of %s, which is not given", other);
+    snprintf(problem, sizeof problem, "needs %s, which is not given", other);
     return usage_error(syntax, name, problem);
 }
 

@@ -60,7 +60,7 @@ static fpa_status write_call(const page *p, const page_machine *machine, int cal
     if (list.fastest >= 0)
         write_fastest(p, &size, &list.list[list.fastest]);
     else
-        fputs("<td colspan=\"5\">no candidate carries it out</td>", p->out);
+        fputs("<td colspan=\"5\">no candidate can compute it</td>", p->out);
     fputs("</tr>\n", p->out);
     candidate_list_free(&list);
     return FPA_OK;

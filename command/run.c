@@ -123,18 +123,18 @@ static fpa_status check_tokens_given(const run_options *options, const run_data 
     const bool positions = options->input[INPUT_POSITIONS], mask = options->input[INPUT_MASK];
     if (about->positions && !positions)
         return fail(error, FPA_INVALID, "--positions",
-                    "is needed: %s takes positions of %d number%s; give [B, L%s], a token's own", about->name,
+                    "is needed: %s needs positions of %d number%s; give [B, L%s], a token's own", about->name,
                     about->positions, about->positions == 1 ? "" : "s", about->positions == 1 ? "" : ", n");
     if (!about->positions && positions)
-        return fail(error, FPA_INVALID, "--positions", "is given, but %s takes no positions", about->name);
+        return fail(error, FPA_INVALID, "--positions", "is given, but %s has no positions", about->name);
     if (about->key_mask && !mask)
         return fail(
             error, FPA_INVALID, "--key-mask",
-            "is needed: %s takes a mask of keys; give [B, L] of bool or uint8, true where a key takes "
+            "is needed: %s needs a mask of keys; give [B, L] of bool or uint8, true where a key takes "
             "part",
             about->name);
     if (!about->key_mask && mask)
-        return fail(error, FPA_INVALID, "--key-mask", "is given, but %s takes no mask of keys", about->name);
+        return fail(error, FPA_INVALID, "--key-mask", "is given, but %s has no mask of keys", about->name);
     return FPA_OK;
 }
 
@@ -267,17 +267,17 @@ static fpa_status check_draft(const run_options *options, fpa_error *error)
         return FPA_OK;
     if (!options->state_output)
         return fail(error, FPA_INVALID, "--draft",
-                    "says how many tokens go into --state-out, which is not given; without it a forward with "
-                    "--state-in answers a draft");
+                    "says how many tokens are added to --state-out, which is not given; for outputs of a "
+                    "draft alone give --state-in, and neither of these two");
     if (strcmp(options->form, "auto") != 0)
-        return fail(error, FPA_INVALID, "--form", "is of forwards, but --draft is given");
+        return fail(error, FPA_INVALID, "--form", "is for forwards, but --draft is given");
     return FPA_OK;
 }
 
 static fpa_status compute_draft(const run_options *options, run_data *data, fpa_error *error)
 {
     if (data->opened.layer)
-        return fail(error, FPA_UNSUPPORTED, "--draft", "is of heads alone, and %s is a layer",
+        return fail(error, FPA_UNSUPPORTED, "--draft", "is for heads only, and %s is a layer",
                     data->opened.about.name);
     set_tensors(options, data);
     fpa_status status = place_operands(options, data, error);
@@ -334,8 +334,8 @@ static fpa_status check_inputs_finite(const run_options *options, const run_data
 static fpa_status check_outputs_finite(const run_options *options, const run_data *data, fpa_error *error)
 {
     const char *hint = is_positive_somewhere(&data->input[INPUT_GATE].array)
-                           ? ": there are positive log-gates, and exp of a sum above 88.7 leaves float32"
-                           : ": products of the inputs leave the range of what is stored";
+                           ? ": there are positive log-gates, and exp of a sum above 88.7 overflows float32"
+                           : ": products of the inputs overflow the dtype in which they are stored";
     if (!options->check_finite)
         return FPA_OK;
     fpa_status status = operand_check_finite(&data->o, "o", hint, error);

@@ -63,8 +63,8 @@ static void every_wrong_line_is_told_with_its_word(void **state)
         {{"fpac", "gen", "a.lua"}, "-o: is needed"},
         {{"fpac", "run", "a.lua", "--q", "q.npy"}, "--k: is needed"},
         {{"fpac", "verify"}, "verify: too few operands"},
-        {{"fpac", "explain", "a.lua", "--batch", "2"}, "--batch: is of --length, which is not given"},
-        {{"fpac", "explain", "a.lua", "--form", "chunked"}, "--form: is of --length, which is not given"},
+        {{"fpac", "explain", "a.lua", "--batch", "2"}, "--batch: needs --length, which is not given"},
+        {{"fpac", "explain", "a.lua", "--form", "chunked"}, "--form: needs --length, which is not given"},
         {{"fpac", "explain", "a.lua", "--jsn"}, "--jsn: no such option; did you mean --json?"},
         {{"fpac", "bench", "a.lua", "--lenght=12"}, "did you mean --length?"},
         {{"fpac", "verify", "--json", "--jobs", "none", "a.lua"},
@@ -103,7 +103,7 @@ static void a_wrong_word_exits_with_2_before_any_spec(void **state)
     expect(RUN("fpac", "explain", here.spec, "--target", "sm_90a", "--mechanism", "fused_row"), 2, NULL,
            "fpac: --mechanism: fused_row is no mechanism; did you mean fused_rows?");
     expect(RUN("fpac", "explain", here.spec, "--mechanism", "fused_rows", "--target", "c:avx2"), 2, NULL,
-           "fpac: --mechanism: chooses on CUDA targets");
+           "fpac: --mechanism: is for CUDA targets");
     expect(RUN("fpac", "explain", here.spec, "--target", "sm_90", "--length", "9", "--gpu", "soup"), 2, NULL,
            "fpac: --gpu: soup is no GPU");
     scratch_remove(here.folder);

@@ -116,7 +116,8 @@ static void options_that_the_target_cannot_have_are_refused(void **state)
     expect(RUN("fpac", "bench", here.spec, "--target", "cuda", "--threads", "2"), 2, NULL, "--threads");
     expect(RUN("fpac", "bench", here.spec, "--graph"), 2, NULL, "--graph");
     expect(RUN("fpac", "bench", here.spec, "--layers", "2"), 2, NULL, "--layers");
-    expect(RUN("fpac", "bench", here.spec, "--breakdown"), 2, NULL, "a C kernel is one");
+    expect(RUN("fpac", "bench", here.spec, "--breakdown"), 2, NULL,
+           "times each kernel of a call by GPU events");
     expect(RUN("fpac", "bench", here.spec, "--target", "cuda", "--breakdown", "--backward"), 2, NULL,
            "--breakdown");
     expect(RUN("fpac", "bench", here.spec, "--device", "1"), 2, NULL, "--device");

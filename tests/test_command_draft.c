@@ -84,11 +84,11 @@ static void what_cannot_be_is_told(void **state)
     write_counts(&f, 1, L + 1);
     expect(APPLY(f, "--draft", f.counts), 2, NULL, "--state-out, which is not given");
     expect(APPLY(f, "--draft", f.counts, "--state-out", f.after, "--form", "chunked"), 2, NULL,
-           "--form: is of forwards");
+           "--form: is for forwards");
     expect(APPLY(f, "--draft", f.counts, "--state-out", f.after), 1, NULL, "counts.npy (accepted.count)");
     expect(RUN("fpac", "run", f.here.spec, "--head", "both", "--q", f.q, "--k", f.k, "--v", f.v, "-o", f.o,
                "--draft", f.counts, "--state-out", f.after),
-           1, NULL, "--draft: is of heads alone, and both is a layer");
+           1, NULL, "--draft: is for heads only, and both is a layer");
     scratch_remove(f.here.folder);
 }
 

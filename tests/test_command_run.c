@@ -241,8 +241,8 @@ static void a_form_that_is_not_there_is_told_with_the_reason(void **state)
     expect(APPLY(here, paths, "--form", "chunked"), 0, NULL, NULL);
     expect(
         APPLY(here, paths, "--form", "recurrent"), 1, NULL,
-        "all: has no recurrent form (2): every token sees all keys, those after it as well, which no state "
-        "of a step has (causal = false); it has: parallel (0) chunked (1)");
+        "all: has no recurrent form (2): it is not causal (causal = false), so each token needs later keys, "
+        "which the state does not contain; it has: parallel (0) chunked (1)");
     scratch_remove(here.folder);
 }
 
@@ -335,7 +335,7 @@ static void verify_fills_the_cache_of_run(void **state)
            "tiny: chunked form, as --form says");
     setenv("FPA_CACHE_DIR", cache, 1);
     expect(RUN("fpac", "bench", here.spec, "--length", "4294967296", "--batch", "1048576"), 1, NULL,
-           "fpac: memory: there is none for an array of 18014398509481984 numbers");
+           "fpac: memory: an array of 18014398509481984 numbers cannot be allocated");
     if (kept)
         setenv("FPA_CACHE_DIR", kept, 1);
     else

@@ -108,13 +108,13 @@ static void what_does_not_fit_is_refused_by_its_option_or_file(void **state)
     place_file(&f.here, "narrow.npy", wrong);
     write_numbers(wrong, 2, narrow, small_number, 11);
     expect(APPLY(f, "turned", "--key-mask", f.mask), 2, NULL,
-           "--positions: is needed: turned takes positions of 1 number");
+           "--positions: is needed: turned needs positions of 1 number");
     expect(APPLY(f, "turned", "--positions", f.positions), 2, NULL,
-           "--key-mask: is needed: turned takes a mask of keys");
+           "--key-mask: is needed: turned needs a mask of keys");
     expect(APPLY(f, "plain", "--positions", f.positions), 2, NULL,
-           "--positions: is given, but plain takes no positions");
+           "--positions: is given, but plain has no positions");
     expect(APPLY(f, "plain", "--key-mask", f.mask), 2, NULL,
-           "--key-mask: is given, but plain takes no mask of keys");
+           "--key-mask: is given, but plain has no mask of keys");
     expect(APPLY(f, "turned", "--positions", wrong, "--key-mask", f.mask), 1, NULL,
            "narrow.npy (positions): axis 1 has 8 tokens, but q has 9");
     expect(APPLY(f, "turned", "--positions", f.positions, "--key-mask", f.positions), 1, NULL,
