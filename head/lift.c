@@ -192,7 +192,7 @@ static fpa_status check_position(const fpa_head *head, int number, const fpa_lif
         return FPA_OK;
     }
     if (head->lift->positions < 1)
-        return fail(error, FPA_INVALID, place(head), "part %d has an angle, but the head takes no positions",
+        return fail(error, FPA_INVALID, place(head), "part %d has an angle, but the head has no positions",
                     number);
     status = check_matrix(head, number, "angle", part->angle, part->rows, head->lift->positions, error);
     if (!status && part->phase != FPA_NO_MATRIX)

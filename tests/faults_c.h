@@ -57,7 +57,7 @@ static const struct fault c_faults[] = {
     {"an index that nobody reads", "sequences of different lengths", "c_sequence_slot",
      "return index ? b : b;"},
     {"a state that is written where none is wanted",
-     "sequences of different lengths ... that is nobody's was written", "c_sequence_state_out",
+     "sequences of different lengths ... that no sequence uses was written", "c_sequence_state_out",
      "own->state_out = a->state_out ? (state_stored *)a->state_out + (out < 0 ? a->state_out_slots - 1 : "
      "out) * "
      "a->state_out_stride[0] : NULL;"},
@@ -75,7 +75,7 @@ static const struct fault c_faults[] = {
     {"a denominator without recent tokens", "recurrent form ... recent tokens ... but the formula gives",
      "recalled_sum", "*den = decay * *den;"},
     {"a state that a recall changes",
-     "recurrent form ... recent tokens ... a state that stays as it is was changed", "recall_queries",
+     "recurrent form ... recent tokens ... a state that must not change was changed", "recall_queries",
      "token_queries(a, b, 0, h, h * group + g, queries, mine, w->o, s, 1, rank, team);"},
     {"keys without queries that are lost", "recurrent form ... recent tokens ... but the formula gives",
      "token_passes",

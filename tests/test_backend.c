@@ -140,7 +140,7 @@ static void a_source_is_compiled_loaded_called_and_unloaded(void **state)
     assert_int_equal(module.forward(&module, 1, NULL, NULL, NULL, &error), FPA_INVALID);
     assert_string_equal(error.where, "workspace");
     assert_int_equal(module.forward(&module, 2, NULL, NULL, NULL, &error), FPA_LOAD);
-    assert_non_null(strstr(error.message, "returned 2"));
+    assert_non_null(strstr(error.message, "returned the unknown code 2"));
     backend_c.unload(&module);
     assert_null(module.handle);
     assert_int_equal(f->log.lines, 0);

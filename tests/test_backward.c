@@ -338,7 +338,7 @@ static void refuse_open(fixture *f, const char *head, const char *target, const 
 static void heads_without_gradients_are_refused_before_anything_runs(void **state)
 {
     fixture *f = *state;
-    refuse_open(f, "near", NULL, "a window, of which there are no gradients yet");
+    refuse_open(f, "near", NULL, "a window, for which gradients are not implemented yet");
 }
 
 /* A head that is called with positions and a mask of keys, of which every third takes no part. */
@@ -411,7 +411,7 @@ static void without_a_mask_c_targets_have_gradients(void **state)
             continue;
         assert_int_equal(source_generate_backward(list.heads[i], "cuda:sm_90a", &source, &f->error),
                          FPA_UNSUPPORTED);
-        assert_non_null(strstr(f->error.message, "has no mask (causal = false), of which"));
+        assert_non_null(strstr(f->error.message, "has no mask (causal = false), for which"));
     }
     head_list_free(&list);
 }

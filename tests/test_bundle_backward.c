@@ -132,7 +132,7 @@ static void a_head_without_gradients_is_not_written(void **state)
     assert_int_equal(bundle_write(list.heads, 2, f->bundle, best, 1, (bundle_parts){.backward = true},
                                   &f->options, &error),
                      FPA_UNSUPPORTED);
-    assert_non_null(strstr(error.message, "a window, of which there are no gradients yet"));
+    assert_non_null(strstr(error.message, "a window, for which gradients are not implemented yet"));
     char *text = read_manifest(f, &size);
     assert_non_null(strstr(text, "entries 1\nentry toy "));
     assert_false(has_file(f, "near.c"));
@@ -365,9 +365,9 @@ static void modules_that_are_none_of_gradients_are_refused(void **state)
     read_object(f, forward, &pass);
     read_object(f, backward, &gradients);
     list_object(f, "backward_object", backward, gradients.bytes, gradients.size / 2);
-    expect_refused(f, NULL, FPA_LOAD, "toy", "no whole shared object");
+    expect_refused(f, NULL, FPA_LOAD, "toy", "not a complete shared object");
     list_object(f, "backward_object", backward, "", 0);
-    expect_refused(f, NULL, FPA_LOAD, "toy", "no whole shared object");
+    expect_refused(f, NULL, FPA_LOAD, "toy", "not a complete shared object");
     list_object(f, "backward_object", backward, pass.bytes, pass.size);
     expect_refused(f, NULL, FPA_LOAD, "toy", "is one of a forward pass, not of gradients");
     list_object(f, "backward_object", backward, gradients.bytes, gradients.size);

@@ -200,7 +200,7 @@ static void what_is_no_module_of_gradients_is_refused(void **state)
     assert_int_equal(child(f, "--use"), REFUSED); /* its digest */
     gradients.bytes[gradients.size / 2] ^= 1;
     place_gradients(f, path, gradients.bytes, gradients.size / 2, true);
-    assert_int_equal(child(f, "--use"), REFUSED); /* no whole cubin */
+    assert_int_equal(child(f, "--use"), REFUSED); /* not a complete cubin */
     place_gradients(f, path, forward.bytes, forward.size, true);
     assert_int_equal(child(f, "--use"), REFUSED); /* of the other pass */
     place_gradients(f, path, gradients.bytes, gradients.size, true);

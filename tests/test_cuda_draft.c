@@ -355,10 +355,11 @@ static void mistakes_are_named(void **state)
     expect_refusal(gated, a_count_less, "accepted.count", "has 1 numbers, but sequences are 2");
     expect_refusal(gated, no_count, "accepted.count", "NULL");
     expect_refusal(gated, no_gate, "accepted.log_gate", "is NULL");
-    expect_refusal(gated, no_state_out, "state_out", "is NULL, but accepted tokens go into it");
+    expect_refusal(gated, no_state_out, "state_out",
+                   "is NULL, but the state with the accepted tokens is written to it");
     expect_refusal(gated, nothing_accepted, "state_out", "nothing is accepted");
     expect_refusal(gated, keys_alone, "q", "is NULL, but k or v is given");
-    expect_refusal(gated, recent_tokens, "recent", "is given with a draft");
+    expect_refusal(gated, recent_tokens, "recent", "is given, but drafts do not support it");
     expect_refusal(gated, outputs_over_accepted_values, "o", "overlaps");
     expect_refusal(gated, a_sequence_less, "state_in", "has 1 sequences, but q has 2");
 }

@@ -169,14 +169,14 @@ static void no_query(gpu_problem *p)
 static void mistakes_are_named(void **state)
 {
     const recent_fixture *f = *state;
-    expect_refusal(f, FPA_FORM_AUTO, a_final_state, "state_out", "with recent = 3 the state stays as it is");
+    expect_refusal(f, FPA_FORM_AUTO, a_final_state, "state_out", "with recent = 3 the state is not changed");
     expect_refusal(f, FPA_FORM_AUTO, a_token_less, "k",
                    "has 3 tokens, but q's token and the recent ones are 4");
     expect_refusal(f, FPA_FORM_AUTO, a_gate_less, "log_gate", "has 3 tokens");
     expect_refusal(f, FPA_FORM_AUTO, two_queries, "q", "has 2 tokens, but with recent tokens q has 1");
     expect_refusal(f, FPA_FORM_AUTO, fewer_than_none, "recent", "is -1");
     expect_refusal(f, FPA_FORM_AUTO, no_query, "q", "NULL");
-    expect_refusal(f, FPA_FORM_CHUNKED, nothing, "recent", "the form is not the recurrent one");
+    expect_refusal(f, FPA_FORM_CHUNKED, nothing, "recent", "only the recurrent form (2) supports");
 }
 
 int main(void)

@@ -310,7 +310,7 @@ static void wrong_numbers_are_named_on_the_cpu(void **state)
         const int64_t *offsets;
         const char *says;
     } wrong[] = {{back, "[4] is 6, less than 7"},
-                 {long_one, "says that sequence 5 has 229 tokens, but recent is 150"}};
+                 {long_one, "says that sequence 5 has 229 tokens, but with recent = 150"}};
     const fpa_kernel *kernel = on_cpu(*state, PLAIN);
     call c;
     make(&c, kernel, NULL);

@@ -62,7 +62,7 @@ static int none_of_these_is_loaded(void)
     HOLDS(refused(FPA_LOAD, "has 2 bytes only") == 0);
     *f = good;
     f->geometry.kernel[CUDA_CHUNK_OUTPUT].threads = 2048;
-    HOLDS(refused(FPA_LOAD, "chunk_output kernel wants 2048 threads") == 0);
+    HOLDS(refused(FPA_LOAD, "chunk_output kernel has invalid sizes (2048 threads") == 0);
     *f = good;
     f->shared_memory = 163 * 1024;
     HOLDS(refused(FPA_UNSUPPORTED, "needs 204800 bytes of shared memory a block, and this GPU has 166912") ==
@@ -127,7 +127,7 @@ static int whole_only(void)
     i.header.e_machine = 62; /* a shared object, of a C kernel say */
     const fpa_object object = {(unsigned char *)&i, sizeof i};
     HOLDS(backend_cuda.load(NULL, &object, "toy", &module, &error) == FPA_LOAD);
-    HOLDS(strstr(error.message, "no whole cubin") && f->modules == 0 && f->calls == 0);
+    HOLDS(strstr(error.message, "not a complete cubin") && f->modules == 0 && f->calls == 0);
     return 0;
 }
 

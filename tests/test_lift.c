@@ -109,7 +109,7 @@ static void a_lift_obeys_its_rules(void **state)
         {"\nd 17\n", "\nd 16\n", "the lift makes 17 coordinates, but branches take 16"},
         {"position 1 2 0", "position 0 2 0", "part 1 has a phase or an amplitude, but no angle"},
         {"position 1 2 0", "position 3 2 0", "the angle of part 1 is 4 x 4, but 4 x 2 is needed"},
-        {"positions 2 ", "positions 0 ", "part 1 has an angle, but the head takes no positions"},
+        {"positions 2 ", "positions 0 ", "part 1 has an angle, but the head has no positions"},
         {"factor input 1-4", "factor input 1-3,5", "part 1 takes coordinate 5, but q and k have 4"},
         {"factor input 1-4", "factor input 1-3", "this factor has 3 rows, but its part has 4"},
         {"factor matrix 6", "factor matrix 7", "is matrix 7, but the head has 6 matrices"},

@@ -60,7 +60,7 @@ static void a_stream_is_for_a_gpu(void **state)
 {
     fixture *f = *state;
     f->tensors.stream = f;
-    expect_refused(f, "stream", "a kernel for the CPU takes none");
+    expect_refused(f, "stream", "kernels for the CPU have no streams");
     f->device = (DLDevice){kDLCUDA, 0};
     all_to(f, f->device);
     expect_fine(f);

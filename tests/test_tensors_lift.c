@@ -147,20 +147,20 @@ static void they_go_with_heads_that_take_them_only(void **state)
 {
     lifted *x = *state;
     x->f.tensors.positions = NULL;
-    expect_refused(&x->f, "positions", "is NULL, but toy takes positions of 2 numbers");
+    expect_refused(&x->f, "positions", "is NULL, but toy needs positions of 2 numbers");
     x->f.head->lift->positions = 0;
     expect_fine(&x->f);
     assert_null(x->f.launch.positions);
     x->f.tensors.positions = &x->positions.tensor;
-    expect_refused(&x->f, "positions", "is given, but toy takes no positions");
+    expect_refused(&x->f, "positions", "is given, but toy has no positions");
     x->f.head->lift->positions = POSITIONS;
     x->f.tensors.key_mask = NULL;
-    expect_refused(&x->f, "key_mask", "is NULL, but toy takes a mask of keys");
+    expect_refused(&x->f, "key_mask", "is NULL, but toy needs a mask of keys");
     x->f.head->lift->key_mask = false;
     expect_fine(&x->f);
     assert_null(x->f.launch.key_mask);
     x->f.tensors.key_mask = &x->key_mask.tensor;
-    expect_refused(&x->f, "key_mask", "is given, but toy takes no mask of keys");
+    expect_refused(&x->f, "key_mask", "is given, but toy has no mask of keys");
 }
 
 static void a_workspace_asks_for_neither(void **state)

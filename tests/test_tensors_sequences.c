@@ -124,8 +124,8 @@ static void every_wrong_index_is_named(void **state)
         {false, 1, SLOTS, "[1] is 6, but state_in has 6 slots"},
         {false, 1, -2, "[1] is -2, but state_in has 6 slots"},
         {true, 3, SLOTS, "[3] is 6, but state_out has 6 slots"},
-        {true, 3, 5, "[3] is 5, where another sequence leaves its state"},
-        {true, 2, 0, "has slot 0, with which sequence 0 begins"},
+        {true, 3, 5, "[3] is 5, but another sequence writes its state"},
+        {true, 2, 0, "has slot 0, from which sequence 0 starts"},
     };
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
         int32_t *slot = (wrong[i].leaves ? x->end : x->begin) + wrong[i].place, right = *slot;
@@ -152,7 +152,7 @@ static void what_does_not_go_together_is_refused(void **state)
     expect_refused(&x->f, "state_in", "axis 0 has 6 sequences, but cu_seqlens has 4");
     *t = right;
     x->offsets.shape[0] = 0;
-    expect_refused(&x->f, "cu_seqlens", "has no number");
+    expect_refused(&x->f, "cu_seqlens", "is empty, but S + 1 numbers");
     x->offsets.shape[0] = SEQUENCES;
     expect_refused(&x->f, "state_index", "axis 0 has 4 numbers, but sequences are 3");
 }
@@ -183,7 +183,8 @@ static void every_mistake_with_recent_tokens_of_sequences_is_named(void **state)
     packed *x = *state;
     pack_recent(x, 3);
     expect_refused(&x->f, "cu_seqlens",
-                   "sequence 0 has 5 tokens, but recent is 3: so many and the query's own");
+                   "sequence 0 has 5 tokens, but with recent = 3 a sequence has at most that many and the "
+                   "query's own token");
     x->f.tensors.recent = 4;
     x->narrow[2] = 4;
     expect_refused(&x->f, "cu_seqlens", "[2] is 4, less than 5");
@@ -200,7 +201,7 @@ static void every_mistake_with_recent_tokens_of_sequences_is_named(void **state)
     expect_refused(&x->f, "v", "axis 1 has 11 tokens, but k has 12");
     x->f.v.shape[1] = TOTAL;
     x->f.tensors.state_out = &x->f.state_out.tensor;
-    expect_refused(&x->f, "state_out", "with recent = 4 the state stays as it is");
+    expect_refused(&x->f, "state_out", "with recent = 4 the state is not changed");
 }
 
 static void other_types_of_numbers_are_refused(void **state)

@@ -29,7 +29,7 @@ static const struct {
     {FAULT_NAN, {"is not a number", "token 7,", "column 1"}},
     {FAULT_PAST_END, {"wrote outside the elements of o"}},
     {FAULT_WORKSPACE, {"wrote outside its workspace of"}},
-    {FAULT_TOO_SMALL, {"finds the workspace that it asked for too small"}},
+    {FAULT_TOO_SMALL, {"asked for this workspace, and then reported that it is too small"}},
     {FAULT_REPEAT, {"the same call twice gave different bits"}},
     {FAULT_STATE_MISSING, {"an element of the final state was not written"}},
     {FAULT_STATE_OLD, {"cut after", "but the formula gives"}},

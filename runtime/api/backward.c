@@ -204,7 +204,8 @@ static void check_given(call *c)
         checks_fail(&c->checks, FPA_INVALID, "d_o", "is NULL, but it is needed");
     if (c->with_data && !t->den && head->normalize != FPA_NORMALIZE_NONE)
         checks_fail(&c->checks, FPA_INVALID, "den",
-                    "is NULL, but %s is normalised: give fpa_forward a den, and it here", head->name);
+                    "is NULL, but %s is normalised: give den to fpa_forward, which writes it, and here again",
+                    head->name);
 }
 
 /* The address of a checked tensor, and its strides; NULL: it is not given. */

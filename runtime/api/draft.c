@@ -20,18 +20,17 @@ static fpa_status refuse_head(const fpa_kernel *kernel, fpa_error *error)
     const fpa_head *head = kernel->head;
     if (!head->causal)
         return fail(error, FPA_UNSUPPORTED, kernel->facts.name,
-                    "is not causal, so its tokens are not decoded one after the other");
+                    "is not causal: drafts of tokens to come need a causal head");
     if (head->window)
-        return fail(
-            error, FPA_UNSUPPORTED, kernel->facts.name,
-            "has a window, whose keys no state has: drafts of such heads are forwards with `recent` and "
-            "without state_out, and what is accepted comes with the next one");
+        return fail(error, FPA_UNSUPPORTED, kernel->facts.name,
+                    "has a window, whose keys are not in the state: draft by fpa_forward with `recent` and "
+                    "without state_out, and give the accepted tokens again with the next call");
     if (!kernel->module.draft)
-        return fail(
-            error, FPA_UNSUPPORTED, kernel->facts.name,
-            "was made for %s, whose kernels take no drafts of this head: a forward with state_in and without "
-            "state_out is a draft, and one without q and o puts tokens into the state",
-            kernel->facts.target);
+        return fail(error, FPA_UNSUPPORTED, kernel->facts.name,
+                    "was compiled for %s, where this head has no kernel for drafts: draft by fpa_forward "
+                    "with state_in and without state_out, and add accepted tokens to the state by "
+                    "fpa_forward without q and o",
+                    kernel->facts.target);
     return FPA_OK;
 }
 
@@ -39,17 +38,20 @@ static fpa_status check_call(const fpa_tensors *tensors, const fpa_accepted *acc
 {
     const bool asks = tensors->q || tensors->o;
     if (tensors->recent || tensors->cu_seqlens)
-        return fail(error, FPA_INVALID, tensors->recent ? "recent" : "cu_seqlens", "is given with a draft");
+        return fail(error, FPA_INVALID, tensors->recent ? "recent" : "cu_seqlens",
+                    "is given, but drafts do not support it");
     if (!asks && (tensors->k || tensors->v))
         return fail(error, FPA_INVALID, "q",
-                    "is NULL, but k or v is given: the tokens to accept are in accepted");
+                    "is NULL, but k or v is given: accepted tokens belong in `accepted`");
     if (!asks && !accepted)
-        return fail(error, FPA_INVALID, "accepted", "is NULL, but there is no q either");
+        return fail(error, FPA_INVALID, "accepted",
+                    "is NULL, and so is q: give q to draft, accepted to update the state, or both");
     if (accepted && !tensors->state_out)
-        return fail(error, FPA_INVALID, "state_out", "is NULL, but accepted tokens go into it");
+        return fail(error, FPA_INVALID, "state_out",
+                    "is NULL, but the state with the accepted tokens is written to it");
     if (!accepted && tensors->state_out)
         return fail(error, FPA_INVALID, "state_out",
-                    "is given, but nothing is accepted, and a draft leaves the state as it is");
+                    "is given without accepted: a draft alone does not change the state");
     return FPA_OK;
 }
 
@@ -245,6 +247,6 @@ fpa_status fpa_accept(const fpa_kernel *kernel, const fpa_tensors *tensors, cons
 {
     if (tensors && (tensors->q || tensors->o))
         return fail(error, FPA_INVALID, tensors->q ? "q" : "o",
-                    "is given, but only a state is brought up to date here (fpa_draft does both)");
+                    "is given, but fpa_accept only updates the state; fpa_draft also computes outputs");
     return fpa_draft(kernel, tensors, accepted, workspace, workspace_size, error);
 }

@@ -44,8 +44,8 @@ static fpa_status refuse_form(const fpa_kernel *kernel, fpa_form form, fpa_error
     return fail(error, FPA_UNSUPPORTED, kernel->facts.name, "has no %s form (%d)%s; it has:%s",
                 form_name((fpa_form_index)form), (int)form,
                 head->causal ? ""
-                             : ": every token sees all keys, those after it as well, which no state of a "
-                               "step has (causal = false)",
+                             : ": it is not causal (causal = false), so each token needs later keys, which "
+                               "the state does not contain",
                 has);
 }
 
@@ -63,24 +63,22 @@ static fpa_status resolve_form(const fpa_kernel *kernel, const fpa_tensors *tens
                                       launch->recent || tensors->state_in || tensors->state_out);
     if (launch->recent && !windowed && *form != FPA_FORM_RECURRENT)
         return fail(error, FPA_INVALID, "recent",
-                    "is %lld, but the form is not the recurrent one (2), which alone leaves tokens out of "
-                    "the state",
+                    "is %lld, but only the recurrent form (2) supports tokens that are not in the state",
                     (long long)launch->recent);
     if ((launch->recent || keys_only) && !kernel->module.decodes_recent)
-        return fail(
-            error, FPA_UNSUPPORTED, launch->recent ? "recent" : "q",
-            "%s was made for %s, whose kernels take no recent tokens beside the state and no keys without "
-            "queries yet: update the state at every token, and give q and o",
-            kernel->facts.name, kernel->facts.target);
+        return fail(error, FPA_UNSUPPORTED, launch->recent ? "recent" : "q",
+                    "%s was compiled for %s, which supports neither recent tokens outside the state nor "
+                    "calls without q yet: update the state at every token, and give q and o",
+                    kernel->facts.name, kernel->facts.target);
     if ((launch->cu_seqlens || launch->state_in_index || launch->state_out_index) &&
         !kernel->module.takes_sequences)
         return fail(error, FPA_UNSUPPORTED, launch->cu_seqlens ? "cu_seqlens" : "state_index",
-                    "%s was made for %s, whose kernels take no sequences of different lengths and no pools "
+                    "%s was compiled for %s, which supports neither sequences of different lengths nor pools "
                     "of states yet",
                     kernel->facts.name, kernel->facts.target);
     if (launch->den && !kernel->module.saves_den)
         return fail(error, FPA_UNSUPPORTED, "den",
-                    "%s was made for %s, whose kernels do not store the sums of scores yet",
+                    "%s was compiled for %s, whose kernels do not store the sums of scores (den) yet",
                     kernel->facts.name, kernel->facts.target);
     if (has_form(kernel, *form))
         return FPA_OK;
@@ -183,7 +181,7 @@ fpa_status forward_check_step(const fpa_tensors *tensors, fpa_error *error)
     if (tensors && (!tensors->state_in || !tensors->state_out))
         return fail(
             error, FPA_INVALID, tensors->state_in ? "state_out" : "state_in",
-            "is NULL, but a step carries the state on (give the same tensor twice to update it in place)");
+            "is NULL, but a step needs both states (give the same tensor twice to update it in place)");
     return FPA_OK;
 }
 

@@ -119,7 +119,7 @@ static fpa_status open_together(fpa_layer *layer, fpa_error *error)
     for (int i = 0; i < count; i++)
         modules[i] = &layer->kernels[i]->module;
     if (!layer->backend->together)
-        return fail(error, FPA_UNSUPPORTED, layer->name, "kernels for %s are no layer yet",
+        return fail(error, FPA_UNSUPPORTED, layer->name, "layers are not implemented for %s yet",
                     layer->description.target);
     return layer->backend->together->open(modules, count, &layer->handle, error);
 }

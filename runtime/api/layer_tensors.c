@@ -101,8 +101,8 @@ static void check_recent(fpa_checks *checks, const layer_call *c)
         if (c->layer->description.window && axes == AXES_INDEX && c->view[i].may_be_wide && c->view[i].tensor)
             checks_fail(
                 checks, FPA_INVALID, "recent",
-                "is %lld, which does not go together with cu_seqlens where a head of the layer has a window: "
-                "give sequences with one number of recent tokens as a batch, with state_index",
+                "is %lld, but cannot be combined with cu_seqlens if a head of the layer has a window: give "
+                "sequences with the same number of recent tokens as a batch, with state_index",
                 (long long)c->recent);
     }
 }

@@ -113,7 +113,8 @@ static fpa_status compile(opening *o, fpa_error *error)
     if (status)
         return status;
     log_line(o->options,
-             "%s: compiled for %s in %.2f s (%zu bytes): text %.2f, compilers %.2f, the formula beside %.2f",
+             "%s: compiled for %s in %.2f s (%zu bytes): text %.2f, compilers %.2f, reference at the same "
+             "time %.2f",
              o->head->name, o->target->name, clock_seconds() - begin, o->object.size, generated, c.seconds[0],
              c.seconds[1]);
     return load(o, error);

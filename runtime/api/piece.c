@@ -18,25 +18,27 @@ static fpa_status check_tensors(const fpa_kernel *kernel, const fpa_tensors *ten
     const bool asks = tensors->q || tensors->o;
     if (!kernel->head->causal)
         return fail(error, FPA_UNSUPPORTED, kernel->facts.name,
-                    "has no mask: a piece's queries need the keys behind it, which no state before it has");
+                    "is not causal: queries of a piece would need later keys, which the state before the "
+                    "piece does not contain");
     if (kernel->head->window)
         return fail(error, FPA_UNSUPPORTED, kernel->facts.name,
-                    "has a window, whose keys no state has: a piece's queries need the keys before it");
+                    "has a window, whose keys are not in the state: queries of a piece would need the keys "
+                    "before it");
     if (tensors->recent)
-        return fail(error, FPA_INVALID, "recent", "is given with a piece of a sequence");
+        return fail(error, FPA_INVALID, "recent", "is given, but pieces of a sequence do not support it");
     if (total && (asks || tensors->state_in))
-        return fail(error, FPA_INVALID,
-                    tensors->q ? "q"
-                    : asks     ? "o"
-                               : "state_in",
-                    "is given, but a total is of a piece's keys alone (fpa_piece_outputs)");
+        return fail(
+            error, FPA_INVALID,
+            tensors->q ? "q"
+            : asks     ? "o"
+                       : "state_in",
+            "is given, but fpa_piece_total reads only keys and values; it belongs to fpa_piece_outputs");
     if (total && !tensors->state_out)
-        return fail(error, FPA_INVALID, "state_out", "is NULL, but the total goes there");
+        return fail(error, FPA_INVALID, "state_out", "is NULL, but the piece's total is written to it");
     if (!total && tensors->state_out)
-        return fail(error, FPA_INVALID, "state_out",
-                    "is given, but the piece's total was there before (fpa_piece_total)");
+        return fail(error, FPA_INVALID, "state_out", "is given, but only fpa_piece_total writes it");
     if (!total && !asks)
-        return fail(error, FPA_INVALID, "q", "is NULL, but a piece's outputs are asked for");
+        return fail(error, FPA_INVALID, "q", "is NULL, but fpa_piece_outputs needs q and o");
     return FPA_OK;
 }
 

@@ -41,10 +41,10 @@ static void take(fpa_checks *c, fpa_view *view, const char *name, const DLTensor
 static void fail_long(fpa_checks *c, const fpa_tensors *tensors, int64_t number, int64_t tokens)
 {
     if (tensors->recent)
-        checks_fail(
-            c, FPA_INVALID, "cu_seqlens",
-            "says that sequence %lld has %lld tokens, but recent is %lld: so many and the query's own",
-            (long long)number, (long long)tokens, (long long)tensors->recent);
+        checks_fail(c, FPA_INVALID, "cu_seqlens",
+                    "says that sequence %lld has %lld tokens, but with recent = %lld a sequence has at most "
+                    "that many and the query's own token",
+                    (long long)number, (long long)tokens, (long long)tensors->recent);
     else
         checks_fail(c, FPA_INVALID, "cu_seqlens",
                     "says that sequence %lld has %lld tokens, but max_length is %lld", (long long)number,
@@ -89,7 +89,7 @@ static void check_lengths(fpa_checks *c, const fpa_tensors *tensors, const fpa_v
     view_axis(c, tokens, 0, 1, "batches", "with cu_seqlens there is");
     take(c, &s->cu_seqlens, "cu_seqlens", tensors->cu_seqlens, true, tokens);
     if (s->cu_seqlens.shape[0] == 0)
-        checks_fail(c, FPA_INVALID, "cu_seqlens", "has no number, but S + 1 are needed for S sequences");
+        checks_fail(c, FPA_INVALID, "cu_seqlens", "is empty, but S + 1 numbers are needed for S sequences");
     s->count = s->cu_seqlens.shape[0] - 1;
     check_offsets(c, tensors, &s->cu_seqlens, s->total, longest(tensors, s->total));
 }
@@ -125,7 +125,7 @@ static void check_slots(fpa_checks *c, const fpa_view *index, const fpa_view *st
     for (int64_t i = 0; !c->status && is_readable(index) && i < index->shape[0]; i++) {
         const int64_t slot = number_at(index, i);
         if (slot < -1 || slot >= state->shape[0])
-            checks_fail(c, FPA_INVALID, index->name, "[%lld] is %lld, but %s has %lld slots, and -1 is none",
+            checks_fail(c, FPA_INVALID, index->name, "[%lld] is %lld, but %s has %lld slots (-1: no slot)",
                         (long long)i, (long long)slot, state->name, (long long)state->shape[0]);
     }
 }
@@ -146,8 +146,8 @@ static void check_window(fpa_checks *c, const fpa_sequences *s, int64_t first, b
         const int64_t slot = number_at(&s->out, i) - first;
         if (is_in(left, slot))
             checks_fail(c, FPA_INVALID, s->out.name,
-                        "[%lld] is %lld, where another sequence leaves its state, too", (long long)i,
-                        (long long)number_at(&s->out, i));
+                        "[%lld] is %lld, but another sequence writes its state to that slot, too",
+                        (long long)i, (long long)number_at(&s->out, i));
         if (slot >= 0 && slot < WINDOW_SLOTS)
             left[slot / 8] |= (unsigned char)(1 << slot % 8);
     }
@@ -155,7 +155,7 @@ static void check_window(fpa_checks *c, const fpa_sequences *s, int64_t first, b
         const int64_t slot = number_at(&s->in, i);
         if (is_in(left, slot - first) && number_at(&s->out, i) != slot)
             checks_fail(c, FPA_INVALID, s->out.name,
-                        "has slot %lld, with which sequence %lld begins: another one would overwrite it",
+                        "has slot %lld, from which sequence %lld starts: another sequence would overwrite it",
                         (long long)slot, (long long)i);
     }
 }

@@ -99,26 +99,24 @@ static void check_recent(const operands *all)
     if (recent == 0)
         return;
     if (recent < 0 || recent > INT_MAX - 1)
-        checks_fail(c, FPA_INVALID, "recent", "is %lld: 0 to %d are possible", (long long)recent,
+        checks_fail(c, FPA_INVALID, "recent", "is %lld, but 0 to %d are allowed", (long long)recent,
                     INT_MAX - 1);
     if (!all->head->causal)
         checks_fail(c, FPA_INVALID, "recent", "is %lld, but %s is not causal", (long long)recent, name);
     if (all->keys_only)
         checks_fail(c, FPA_INVALID, "recent", "is %lld, but there is no q", (long long)recent);
     if (all->head->window && packs_recent(all))
-        checks_fail(
-            c, FPA_INVALID, "recent",
-            "is %lld, but %s has a window, and cu_seqlens is given: give each sequence's last %d tokens "
-            "again before its new ones, in q as well, and recent = 0; their o is nobody's",
-            (long long)recent, name, all->head->window - 1);
+        checks_fail(c, FPA_INVALID, "recent",
+                    "is %lld, but %s has a window, and cu_seqlens is given: give each sequence's last %d "
+                    "tokens again before its new ones, in q as well, set recent = 0, and ignore their o",
+                    (long long)recent, name, all->head->window - 1);
     if (all->head->window)
         return;
     if (all->tensors->state_out)
-        checks_fail(
-            c, FPA_INVALID, "state_out",
-            "is given, but with recent = %lld the state stays as it is; a forward without q and o puts "
-            "recent tokens into it",
-            (long long)recent);
+        checks_fail(c, FPA_INVALID, "state_out",
+                    "is given, but with recent = %lld the state is not changed; fpa_forward without q and o "
+                    "adds tokens to it",
+                    (long long)recent);
     if (!packs_recent(all))
         view_axis(c, &all->q, 1, 1, "tokens", "with recent tokens q has");
 }
@@ -213,10 +211,10 @@ static void check_positions(operands *all)
     const int numbers = all->head->lift ? all->head->lift->positions : 0;
     char why[HEAD_MAX_NAME + 32];
     if (positions && !numbers)
-        checks_fail(all->checks, FPA_INVALID, "positions", "is given, but %s takes no positions",
+        checks_fail(all->checks, FPA_INVALID, "positions", "is given, but %s has no positions",
                     all->head->name);
     if (!positions && numbers && all->with_data)
-        checks_fail(all->checks, FPA_INVALID, "positions", "is NULL, but %s takes positions of %d number%s",
+        checks_fail(all->checks, FPA_INVALID, "positions", "is NULL, but %s needs positions of %d number%s",
                     all->head->name, numbers, numbers == 1 ? "" : "s");
     if (!positions)
         return;
@@ -233,10 +231,10 @@ static void check_key_mask(operands *all)
     const DLTensor *mask = all->tensors->key_mask;
     const bool wanted = all->head->lift && all->head->lift->key_mask;
     if (mask && !wanted)
-        checks_fail(all->checks, FPA_INVALID, "key_mask", "is given, but %s takes no mask of keys",
+        checks_fail(all->checks, FPA_INVALID, "key_mask", "is given, but %s has no mask of keys",
                     all->head->name);
     if (!mask && wanted && all->with_data)
-        checks_fail(all->checks, FPA_INVALID, "key_mask", "is NULL, but %s takes a mask of keys",
+        checks_fail(all->checks, FPA_INVALID, "key_mask", "is NULL, but %s needs a mask of keys",
                     all->head->name);
     if (!mask)
         return;
@@ -435,7 +433,7 @@ fpa_status tensors_check(const fpa_head *head, const fpa_facts *facts, DLDevice 
     if (!tensors)
         return fail(error, FPA_INVALID, "tensors", "is NULL");
     if (device.device_type == kDLCPU && tensors->stream)
-        checks_fail(&checks, FPA_INVALID, "stream", "is given, but a kernel for the CPU takes none");
+        checks_fail(&checks, FPA_INVALID, "stream", "is given, but kernels for the CPU have no streams");
     check_inputs(&all);
     check_output(&all);
     check_den(&all);

@@ -74,7 +74,7 @@ static fpa_status find_named(const char *name, const char *from, char **found, f
 {
     fpa_status status = find_program(name, found, error);
     if (status == FPA_OK && !*found)
-        return fail(error, FPA_COMPILE, from, "names the compiler '%s', which is no program%s", name,
+        return fail(error, FPA_COMPILE, from, "names the compiler '%s', which is not a program%s", name,
                     strchr(name, '/') ? "" : " on the PATH (flags belong into FPA_CFLAGS)");
     return status;
 }

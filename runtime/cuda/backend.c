@@ -87,7 +87,7 @@ static fpa_status cuda_device(const fpa_options *options, char **text, fpa_error
         result =
             driver->cuDeviceGetAttribute(&multiprocessors, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, device);
     if (result)
-        return driver_fail(driver, result, "cuda", "the GPU cannot be asked what it is", error);
+        return driver_fail(driver, result, "cuda", "the GPU's properties cannot be read", error);
     if (asprintf(text, "gpu %s\ncapability %d.%d\nmultiprocessors %d\ndriver %d.%d\n", name, capability / 10,
                  capability % 10, multiprocessors, driver->version / 1000, driver->version % 1000 / 10) >= 0)
         return FPA_OK;

@@ -111,8 +111,8 @@ static fpa_status start(fpa_driver *driver, const char *path, fpa_error *error)
         result = driver->cuDeviceGetCount(&driver->devices);
     if (result == CUDA_ERROR_NO_DEVICE || (!result && driver->devices < 1))
         return fail(error, FPA_DEVICE, path,
-                    "the NVIDIA driver is there, but no GPU that it shows us (CUDA_VISIBLE_DEVICES, or the "
-                    "container's devices); C targets work without");
+                    "the NVIDIA driver finds no GPU: check CUDA_VISIBLE_DEVICES and the container's devices; "
+                    "C targets work without one");
     return result ? driver_fail(driver, result, path, "the NVIDIA driver does not start", error) : FPA_OK;
 }
 
@@ -125,7 +125,7 @@ static void open_driver(void)
         const char *reason = dlerror();
         found.status = fail(&found.error, FPA_DEVICE, "cuda",
                             "no NVIDIA driver (%s); install it, or name its library in FPA_LIBCUDA; C "
-                            "targets work without",
+                            "targets work without one",
                             reason ? reason : path);
         return;
     }
@@ -169,7 +169,7 @@ fpa_status driver_device(const fpa_driver *driver, int number, CUdevice *device,
     if (!result)
         result = driver->cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, *device);
     if (result)
-        return driver_fail(driver, result, "cuda", "the GPU cannot be asked for", error);
+        return driver_fail(driver, result, "cuda", "the GPU cannot be opened", error);
     if (capability)
         *capability = 10 * major + minor;
     return FPA_OK;

@@ -104,7 +104,7 @@ static void check_tokens(cuda_queue *q)
     };
     if (!q->status && cuda_tokens(q->launch) > MOST_TOKENS)
         q->status = fail(q->error, FPA_UNSUPPORTED, q->cuda->name,
-                         "takes at most %d tokens a %s, here are %lld", MOST_TOKENS,
+                         "takes at most %d tokens a %s, but this call has %lld", MOST_TOKENS,
                          q->launch->cu_seqlens ? "batch" : "sequence", (long long)cuda_tokens(q->launch));
 }
 

@@ -95,8 +95,8 @@ fpa_status image_join(const fpa_object images[], int count, fpa_object *object, 
     for (int i = 0; i < count; i++) {
         size_t its = image_size(images[i].bytes, images[i].size);
         if (its == 0)
-            return fail(error, FPA_COMPILE, "nvrtc", "part %d of the module is no whole cubin (%zu bytes)",
-                        i + 1, images[i].size);
+            return fail(error, FPA_COMPILE, "nvrtc",
+                        "part %d of the module is not a complete cubin (%zu bytes)", i + 1, images[i].size);
         size += filled_up(its);
     }
     *object = (fpa_object){calloc(size ? size : 1, 1), size};

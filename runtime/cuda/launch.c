@@ -44,8 +44,8 @@ static const fpa_candidate *find_candidate(cuda_queue *q, int form, const fpa_ca
     if (q->status || chosen)
         return chosen;
     q->status = candidate ? fail(q->error, FPA_INVALID, q->cuda->name,
-                                 "%s cannot carry out this call of the %s form: it %s", candidate->mechanism,
-                                 name, cuda_refusal(&q->cuda->geometry, &size, candidate))
+                                 "%s cannot compute this call in the %s form: %s", candidate->mechanism, name,
+                                 cuda_refusal(&q->cuda->geometry, &size, candidate))
                           : fail(q->error, FPA_UNSUPPORTED, q->cuda->name,
                                  "the module has no kernels of the %s form", name);
     return NULL;
@@ -464,7 +464,9 @@ fpa_status cuda_piece(const fpa_module *module, const struct fpa_launch *launch,
     if (q.status)
         return q.status;
     if (!find_walk(q.cuda, launch, &walk, &chunk))
-        return fail(error, FPA_UNSUPPORTED, q.cuda->name, "keeps no copies of states in such a call");
+        return fail(error, FPA_UNSUPPORTED, q.cuda->name,
+                    "has no kernel that keeps copies of states between fpa_piece_total and fpa_piece_outputs "
+                    "in such a call");
     find_piece_sizes(q.cuda, launch, &walk, chunk, launch->workspace, &s);
     cuda_check_workspace(&q, s.bytes);
     cuda_fill_call(launch, &s.call);

@@ -43,7 +43,8 @@ void cuda_contract(cuda_queue *behind, const fpa_module *module, int form, const
     }
     cuda_fill_contraction_maps(&q, &s.call, &s.maps);
     if (!q.status && !(s.maps.queries && s.maps.keys && s.maps.outputs))
-        q.status = fail(q.error, FPA_INVALID, cuda->name, "the copy engine cannot fetch the operands");
+        q.status = fail(q.error, FPA_INVALID, cuda->name,
+                        "the copy engine (TMA) cannot fetch the operands of this call");
     cuda_launch(&q, CUDA_CHUNK_CONTRACTION, all < room ? all : room, &s.maps, &s.call);
     behind->status = q.status;
 }

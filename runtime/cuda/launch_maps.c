@@ -76,7 +76,7 @@ static void encode(cuda_queue *q, const tensor *t, unsigned rank, const unsigned
         map, CU_TENSOR_MAP_DATA_TYPE_UINT16, rank, (void *)(uintptr_t)t->base, sizes, strides, box, steps,
         CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle_of(t), CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
         CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    cuda_check_result(q, result, "an operand cannot be described");
+    cuda_check_result(q, result, "a tensor map (TMA) of an operand cannot be made");
 }
 
 /* tokens: of a box. False: the tensor cannot be described. */

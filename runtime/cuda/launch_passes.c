@@ -236,8 +236,9 @@ static void launch_reversed(passes *p, fpa_pass pass, bool *gathered)
         return;
     }
     if (p->cuda->geometry.pass_numbers && (p->group == 1 || !turns(p, pass)) && !p->queue->status)
-        p->queue->status = fail(p->queue->error, FPA_INVALID, p->cuda->name,
-                                "no pass takes the call's tokens from the last one on");
+        p->queue->status =
+            fail(p->queue->error, FPA_INVALID, p->cuda->name,
+                 "no kernel of a gradient's pass supports this call in reverse order of tokens");
     gather_back(p, pass, gathered);
     if (pass == PASS_ROWS)
         launch_keys(p);

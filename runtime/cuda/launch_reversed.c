@@ -67,8 +67,9 @@ void cuda_forward_reversed(cuda_queue *behind, const fpa_module *module, const s
     if (q.status)
         return;
     if (!find(q.cuda, launch, &clusters, &found)) {
-        behind->status = fail(q.error, FPA_INVALID, q.cuda->name,
-                              "no kernel carries this call out from the last token on");
+        behind->status =
+            fail(q.error, FPA_INVALID, q.cuda->name,
+                 "no kernel supports this call in reverse order of tokens, as its gradients need");
         return;
     }
     find_sizes(q.cuda, launch, FORM_CHUNKED, &found, clusters ? NULL : launch->workspace, &s);

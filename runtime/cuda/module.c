@@ -35,7 +35,7 @@ static fpa_status open_device(struct fpa_cuda_module *cuda, fpa_error *error)
     if (!result)
         return FPA_OK;
     cuda->context = NULL;
-    return driver_fail(driver, result, cuda->name, "the GPU's primary context cannot be had", error);
+    return driver_fail(driver, result, cuda->name, "the GPU's primary context cannot be created", error);
 }
 
 static fpa_status load_image(struct fpa_cuda_module *cuda, const fpa_object *image, fpa_error *error)
@@ -144,8 +144,10 @@ static fpa_status check_block(const struct fpa_cuda_module *cuda, cuda_kernel ke
     const char *name = cuda_kernel_names[kernel];
     const int threads = cuda->geometry.kernel[kernel].threads;
     if (threads < 1 || threads > MOST_THREADS || bytes < 0)
-        return fail(error, FPA_LOAD, cuda->name, "the module's %s kernel wants %d threads and %d bytes", name,
-                    threads, bytes);
+        return fail(error, FPA_LOAD, cuda->name,
+                    "the module's %s kernel has invalid sizes (%d threads, %d bytes of shared memory); "
+                    "generate it again",
+                    name, threads, bytes);
     if (bytes > cuda->room.shared_memory)
         return fail(error, FPA_UNSUPPORTED, cuda->name,
                     "the %s kernel needs %d bytes of shared memory a block, and this GPU has %d", name, bytes,
@@ -300,7 +302,7 @@ fpa_status cuda_module_load(const fpa_options *options, const fpa_object *object
     memset(module, 0, sizeof *module);
     fpa_object images[FPA_CUDA_PARTS];
     if (!image_split(object, images, FPA_CUDA_PARTS))
-        return fail(error, FPA_LOAD, name, "the module is no whole cubin (%zu bytes)", object->size);
+        return fail(error, FPA_LOAD, name, "the module is not a complete cubin (%zu bytes)", object->size);
     fpa_status status = driver_find(&driver, error);
     if (status)
         return status;
@@ -372,7 +374,7 @@ static fpa_status allocate(const fpa_module *module, size_t size, void **address
         return status;
     CUresult result = cuda->driver->cuMemAlloc(&pointer, size ? size : 1);
     cuda_leave(cuda);
-    snprintf(what, sizeof what, "%zu bytes of GPU memory are not to be had", size);
+    snprintf(what, sizeof what, "%zu bytes of GPU memory cannot be allocated", size);
     if (result)
         return driver_fail(cuda->driver, result, cuda->name, what, error);
     *address = (void *)(uintptr_t)pointer;
@@ -429,7 +431,7 @@ static fpa_status fill(const fpa_module *module, void *to, uint16_t unit, size_t
     CUresult result =
         size ? cuda->driver->cuMemsetD16((uintptr_t)to, unit, size / sizeof unit) : CUDA_SUCCESS;
     cuda_leave(cuda);
-    return result ? driver_fail(cuda->driver, result, cuda->name, "memory of the GPU cannot be filled", error)
+    return result ? driver_fail(cuda->driver, result, cuda->name, "memory of the GPU cannot be set", error)
                   : FPA_OK;
 }
 

@@ -210,7 +210,7 @@ static fpa_status check_target(const struct nvrtc_library *nvrtc, const fpa_targ
         if (nvrtc->architecture[i] == target->capability)
             return FPA_OK;
     return fail(error, FPA_UNSUPPORTED, target->name,
-                "NVRTC %s does not know %s; name another in FPA_LIBNVRTC (a newer one for a newer GPU)",
+                "NVRTC %s does not support %s; name another in FPA_LIBNVRTC (a newer one for a newer GPU)",
                 nvrtc->version, target->march);
 }
 
@@ -249,7 +249,7 @@ static fpa_status read_result(const struct nvrtc_library *nvrtc, nvrtcProgram pr
     nvrtcResult result =
         ptx ? nvrtc->nvrtcGetPTXSize(program, &size) : nvrtc->nvrtcGetCUBINSize(program, &size);
     if (result || size == 0)
-        return fail(error, FPA_COMPILE, file, "NVRTC %s gave nothing (%s)", nvrtc->version,
+        return fail(error, FPA_COMPILE, file, "NVRTC %s returned no code (%s)", nvrtc->version,
                     nvrtc->nvrtcGetErrorString(result));
     object->bytes = calloc(size + 1, 1);
     if (!object->bytes)
@@ -259,7 +259,7 @@ static fpa_status read_result(const struct nvrtc_library *nvrtc, nvrtcProgram pr
     if (result) {
         free(object->bytes);
         object->bytes = NULL;
-        return fail(error, FPA_COMPILE, file, "NVRTC %s does not hand its result out (%s)", nvrtc->version,
+        return fail(error, FPA_COMPILE, file, "the result of NVRTC %s cannot be read (%s)", nvrtc->version,
                     nvrtc->nvrtcGetErrorString(result));
     }
     object->size = ptx ? strlen((char *)object->bytes) : size;

@@ -44,7 +44,7 @@ static fpa_status make(forks *f, int count, fpa_error *error)
         if (result)
             driver->cuStreamDestroy(f->stream[i]);
     }
-    return check(f, result, "a stream of a layer cannot be made", error);
+    return check(f, result, "a stream of a layer cannot be created", error);
 }
 
 static void close_forks(void *handle)
@@ -119,7 +119,7 @@ static fpa_status may_fork(const forks *f, CUstream stream, bool *may, fpa_error
     if (!result && captured)
         result = driver->cuStreamGetCaptureInfo(stream, &caller_captured, &callers);
     *may = f->count && (!captured || (caller_captured && ours == callers));
-    return check(f, result, "a stream cannot be asked for its capture", error);
+    return check(f, result, "the capture status of a stream cannot be read", error);
 }
 
 /* Launches order[0] into the caller's stream and the others into forked streams. Streams that were forked are joined also after an error,
@@ -129,10 +129,11 @@ static fpa_status launch_forked(forks *f, fpa_part *parts, int count, const int 
 {
     const fpa_driver *driver = f->cuda->driver;
     int forked = 0;
-    fpa_status status = check(f, driver->cuEventRecord(f->fork, stream), "a layer cannot fork", error);
+    fpa_status status =
+        check(f, driver->cuEventRecord(f->fork, stream), "the streams of a layer cannot be forked", error);
     for (; forked < count - 1 && !status; forked++)
-        status =
-            check(f, driver->cuStreamWaitEvent(f->stream[forked], f->fork, 0), "a layer cannot fork", error);
+        status = check(f, driver->cuStreamWaitEvent(f->stream[forked], f->fork, 0),
+                       "the streams of a layer cannot be forked", error);
     if (!status)
         status = launch_part(&parts[order[0]], stream, error);
     for (int i = 1; i < count && !status; i++)
@@ -142,7 +143,7 @@ static fpa_status launch_forked(forks *f, fpa_part *parts, int count, const int 
         if (!result)
             result = driver->cuStreamWaitEvent(stream, f->done[i], 0);
         if (result && !status)
-            status = check(f, result, "a layer cannot join", error);
+            status = check(f, result, "the streams of a layer cannot be joined", error);
     }
     return status;
 }

@@ -44,7 +44,7 @@ static fpa_status choose_folder(const fpa_options *options, fpa_cache *cache, fp
     const char *own = options && options->cache_dir ? options->cache_dir : getenv("FPA_CACHE_DIR");
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
     if (options && options->cache_dir && !*options->cache_dir) {
-        refuse(cache, "no cache is wanted");
+        refuse(cache, "it is switched off by the options");
         return FPA_OK;
     }
     if (own && *own)

@@ -192,8 +192,7 @@ static fpa_status check_form(const examination *x, problem *p, fpa_form_index fo
         fpa_gradient_run some = all;
         some.kinds = 1 << kind;
         some.matrices = false;
-        check_bits(&c, &some, &outputs,
-                   "a call that wants one gradient gave other bits than one that wants all");
+        check_bits(&c, &some, &outputs, "a call for one gradient gave other bits than a call for all");
     }
     gradient_outputs_free(&p->trial, &outputs);
     if (c.status == FPA_OK && checks & RAGGED)

@@ -448,8 +448,9 @@ static fpa_status tell(const fpa_gradient_trial *g, const fpa_gradient_run *run,
                        const fpa_error *reason, fpa_error *error)
 {
     if (status == FPA_INVALID)
-        return gradient_trial_refuse(g, run->form, "",
-                                     "the module finds the workspace that it asked for too small", error);
+        return gradient_trial_refuse(
+            g, run->form, "", "the module asked for this workspace, and then reported that it is too small",
+            error);
     return fail(error, status, g->inputs.head->name, "gradients: %s", reason->message);
 }
 

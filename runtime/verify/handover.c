@@ -48,7 +48,7 @@ void handover_check_values(fpa_check *c, const handover *x, int64_t from, int64_
 void handover_check_untouched(fpa_check *c, const handover *x)
 {
     if (c->status == FPA_OK && memcmp(x->other.bytes, x->state.bytes, x->state.size) != 0)
-        check_refuse(c, "a state that stays as it is was changed");
+        check_refuse(c, "a state that must not change was changed");
 }
 
 /* ---- three runs ---- */

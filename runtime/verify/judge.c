@@ -143,5 +143,5 @@ void check_state(fpa_check *c, const fpa_field *state, int64_t tokens)
     if (scan.infinite)
         check_refuse(c, "an element of the final state is not finite");
     if (tokens == 0 && scan.nonzero)
-        check_refuse(c, "the state after no token is not zero");
+        check_refuse(c, "the state after a call without tokens is not zero");
 }

@@ -164,7 +164,7 @@ static void check_between(const ragged *r, const call *c)
     for (int64_t i = end - TAIL; !c->recent && i < end; i++)
         untouched = untouched && is_untouched(&c->o, i);
     if (!untouched)
-        check_refuse(r->check, "o of tokens that are no sequence's was written");
+        check_refuse(r->check, "o was written for tokens that belong to no sequence");
     check_guards(r->check, "o", &c->o);
 }
 
@@ -205,8 +205,8 @@ static void check_pool(const ragged *r, int n, const fpa_sequence_list *list)
             for (int64_t s = 1; s < r->count; s++)
                 expected = expected || slot_after(r, past, s) == slot;
         if (expected == slot_is_poison(r, slot))
-            check_refuse(r->check, expected ? "a state was not left in its slot"
-                                            : "a slot that is nobody's was written");
+            check_refuse(r->check, expected ? "a state was not written to its slot"
+                                            : "a slot of the pool that no sequence uses was written");
     }
     for (int64_t s = 2; s < r->count; s += 2) /* sequences without tokens */
         if (list->in && !slots_equal(r, list->in[s], list->out[s]))
@@ -364,7 +364,7 @@ static void check_query(ragged *r, int64_t end, const fpa_bound *bound)
         memcpy(before, r->pool.bytes, r->pool.size);
     run_packed(r, 1, &c, &r->pool, NULL);
     if (check->status == FPA_OK && here && memcmp(before, r->pool.bytes, r->pool.size) != 0)
-        check_refuse(check, "a state that stays as it is was changed");
+        check_refuse(check, "a state that must not change was changed");
     if (check->status == FPA_OK)
         unpack(&c, &r->o);
     check_values(check, &r->o, end - 1, end, bound);
@@ -414,7 +414,7 @@ static void run_equal(ragged *r)
     for (int64_t slot = 0; r->check->status == FPA_OK && slot < r->slots; slot++)
         if (slot_is_poison(r, slot) ==
             ((r->slots - 1 - slot) % 2 == 0 && r->slots - 1 - slot < 2 * t->shape.batch))
-            check_refuse(r->check, "states are not in their slots, or in others, too");
+            check_refuse(r->check, "states were not written to their slots, or to others, too");
 }
 
 /* ---- all calls ---- */

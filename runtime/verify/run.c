@@ -190,7 +190,7 @@ static fpa_status tell_failure(const call *c, fpa_status status, const fpa_error
     trial_describe(c->trial, c->run->form, text);
     if (status == FPA_INVALID)
         return fail(error, FPA_REFUSED, c->trial->head->name,
-                    "%s: the module finds the workspace that it asked for too small", text);
+                    "%s: the module asked for this workspace, and then reported that it is too small", text);
     return fail(error, status, c->trial->head->name, "%s: %s", text, reason->message);
 }
 
