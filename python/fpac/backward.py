@@ -109,7 +109,7 @@ def run_saving(calls: Calls, kind: Kind, operands: Operands, with_state: bool) -
     widths, k, call = calls.widths, operands.k, _Call(kind, abi.Tensors())
     q_shape, k_shape = kind.layout("q", operands.q).shape, kind.layout("k", k).shape
     if len(q_shape) != 4 or len(k_shape) != 4:
-        raise InvalidError("q" if len(q_shape) != 4 else "k", "has another number of axes than 4")
+        raise InvalidError("q" if len(q_shape) != 4 else "k", "must have 4 axes")
     o = _new(kind, k, widths.dtype, (*q_shape[:3], widths.dv))
     den = _new(kind, k, "f32", q_shape[:3]) if widths.normalized else None
     state = None

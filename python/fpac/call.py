@@ -300,7 +300,7 @@ def find_calls(key: str) -> Calls:
     reference = _open.get(key)
     calls = reference() if reference else None
     if calls is None:
-        raise InvalidError(key, "is no head that is open in this process")
+        raise InvalidError(key, "is not the key of a head that is open in this process")
     return calls
 
 

@@ -32,7 +32,7 @@ class Dlpack(Numpy):
         if not hasattr(array, "__dlpack__"):
             raise ArgumentTypeError(name, f"is a {type(array).__qualname__}, which has no __dlpack__")
         if array.__dlpack_device__()[0] not in _ON_A_CPU:
-            raise ArgumentTypeError(name, "does not lie on the CPU: on a GPU torch's and CuPy's arrays are taken")
+            raise ArgumentTypeError(name, "is not on the CPU: on a GPU give torch tensors or CuPy arrays")
         try:
             return np.from_dlpack(array)
         except (BufferError, RuntimeError, TypeError) as reason:

@@ -65,7 +65,7 @@ def run_draft(
         kind.check_written("state", taken)
         tokens = _take(kind, accepted._asdict())
         if "count" not in tokens:
-            raise InvalidError("count", "is None, but accepted tokens are counted")
+            raise InvalidError("count", "is None, but the number of accepted tokens is needed")
         kind.check_detached([("accepted." + name, array) for name, array in tokens.items()], "drafts have no gradients")
         _give(half, calls, kind, tokens, "accepted.")
         call.give("state_out", taken)

@@ -386,7 +386,7 @@ class Head:
         if isinstance(weights, Mapping):
             for name in weights:
                 if name not in names:
-                    what = f"has {_list(names)}" if names else "takes none"
+                    what = f"has {_list(names)}" if names else "has none"
                     raise InvalidError("weights", f"names {name!r}, but {self.name} {what}")
             missing = [name for name in names if name not in weights]
             if missing:
@@ -431,4 +431,4 @@ def _list(names: Sequence[str]) -> str:
 
 def _needs_state(state: Array | None) -> None:
     if state is None:
-        raise InvalidError("state", "is None, but a step carries the state on: see new_state")
+        raise InvalidError("state", "is None, but a step needs a state to update: see new_state")

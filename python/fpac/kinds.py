@@ -25,7 +25,7 @@ def mask_name(dtype: object) -> str:
     """The library's name of a mask's dtype: NumPy's, torch's and CuPy's bool and uint8 are spelled alike."""
     spelled = str(dtype).removeprefix("torch.")
     if spelled not in ("bool", "uint8"):
-        raise ArgumentTypeError(MASK, f"is {dtype}, but bool and uint8 are taken: true where a key takes part")
+        raise ArgumentTypeError(MASK, f"is {dtype}, but bool or uint8 is needed: true where a key takes part")
     return "mask"
 
 
@@ -123,7 +123,7 @@ def _resolve(name: str, array: object) -> Kind:
     raise ArgumentTypeError(
         name,
         f"is a {type(array).__module__}.{type(array).__qualname__}, "
-        "but NumPy's arrays, torch's tensors and arrays with __dlpack__ are taken",
+        "but NumPy arrays, torch tensors and arrays with __dlpack__ are accepted",
     )
 
 

@@ -70,6 +70,6 @@ def join(name: str, heads: Sequence[tuple[Head, int]]) -> Layer:
     """A layer of heads that are open, of bundles say: each with how many key and value heads it is for. Closing the
     layer leaves them open; while it is open they stay loaded."""
     if any(isinstance(head, Layer) for head, _ in heads):
-        raise InvalidError(name, "is to be joined of a layer, but heads are needed")
+        raise InvalidError(name, "is a layer, but only heads can be joined")
     kernels = tuple(head._calls.kernel() for head, _ in heads)
     return Layer(join_layer(name.encode(), kernels, tuple(count for _, count in heads)))

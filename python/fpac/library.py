@@ -89,7 +89,7 @@ def _open() -> ctypes.CDLL:
         library.fpa_version.restype = c_char_p
         version = library.fpa_version().decode()
     except AttributeError:
-        raise LibraryError(path, "is no libfpa: it has no fpa_version") from None
+        raise LibraryError(path, "is not libfpa: it has no fpa_version") from None
     if version != VERSION:
         raise LibraryError(
             path,
@@ -99,7 +99,7 @@ def _open() -> ctypes.CDLL:
     try:
         _prototype(library)
     except AttributeError as reason:
-        raise LibraryError(path, f"is not the whole libfpa ({reason}): libfpa-run opens bundles only") from None
+        raise LibraryError(path, f"is not the complete libfpa ({reason}): libfpa-run only opens bundles") from None
     return library
 
 

@@ -47,10 +47,10 @@ def _check_count(name: str, count: object) -> None:
 def _check_head(head: Head, key_heads: int) -> None:
     """The module can give all that calls of the head need."""
     if isinstance(head, Layer):
-        raise UnsupportedError(head.name, "is a layer, but FPAttention is of one head: call the layer")
+        raise UnsupportedError(head.name, "is a layer, but FPAttention needs one head: call the layer itself")
     about = head.explain()
     if about.window:
-        raise UnsupportedError(about.name, "is called with a window, which FPAttention does not give: call the head")
+        raise UnsupportedError(about.name, "has a window, which FPAttention does not support: call the head itself")
     if about.heads not in (0, key_heads):
         _refuse("key_heads", f"is {key_heads}, but {about.name} has constants for {about.heads}")
 
@@ -237,7 +237,7 @@ class FPAttention(nn.Module):
         if not self._backward and torch.is_grad_enabled():
             raise UnsupportedError("FPAttention", "was made with backward=False: call it under torch.no_grad()")
         if (carries or state is not None) and not self.head.explain().causal:
-            raise UnsupportedError("state", "is of causal heads: this one sees all tokens of a call")
+            raise UnsupportedError("state", "needs a causal head: in this one each token sees all tokens of a call")
         if state is not None:
             self._check_state(x, state)
 
@@ -251,7 +251,7 @@ class FPAttention(nn.Module):
             given["key_mask"] = torch.ones(axes, dtype=torch.bool, device=x.device)
         elif key_mask is not None:
             if not about.key_mask:
-                _refuse("key_mask", f"is given, but {about.name} takes no mask of keys")
+                _refuse("key_mask", f"is given, but {about.name} has no mask of keys")
             if tuple(key_mask.shape) != axes:
                 _refuse("key_mask", f"is {list(key_mask.shape)}, but {list(axes)} is needed, as x has tokens")
             given["key_mask"] = key_mask
@@ -263,7 +263,7 @@ class FPAttention(nn.Module):
     def _positions(self, axes: tuple[int, ...], positions: Tensor | None) -> Tensor:
         about = self.head.explain()
         if not about.positions:
-            _refuse("positions", f"are given, but {about.name} takes none")
+            _refuse("positions", f"are given, but {about.name} has none")
         shape = (*axes, about.positions)
         if positions is None:
             raise InvalidError("positions", f"are None, but {about.name} takes them, {list(shape)}")

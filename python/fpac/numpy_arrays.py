@@ -81,7 +81,7 @@ class Numpy:
             if not isinstance(array, np.ndarray):
                 refuse_kind(name, array, "NumPy arrays")
             if isinstance(array, np.ma.MaskedArray):
-                raise ArgumentTypeError(name, "is a masked array, but heads know no masks: fill it")
+                raise ArgumentTypeError(name, "is a masked array, which heads do not support: give .filled(value)")
         return array
 
     def give(self, array: Array, like: Array) -> Array:

@@ -276,7 +276,7 @@ def _differentiate(ctx: Any, d_o: Any, d_den: Any, d_state: Any) -> tuple[Any, .
 
 
 def _refuse_second(ctx: Any, *gradients: Any) -> None:
-    raise UnsupportedError("backward", "has no gradients of its own: a second derivative cannot be had")
+    raise UnsupportedError("backward", "has no gradients of its own: second derivatives are not supported")
 
 
 for _name, _schema, _compute, _fake in (

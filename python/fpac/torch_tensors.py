@@ -253,11 +253,11 @@ class Torch:
         if dtype is None:
             refuse_dtype(name, array.dtype, "bfloat16", ".to()")
         if device is None:
-            raise ArgumentTypeError(name, f"lies on {array.device}, but tensors on cpu and cuda are taken")
+            raise ArgumentTypeError(name, f"lies on {array.device}, but tensors on cpu or cuda are needed")
         if array.layout is not torch.strided:
-            raise ArgumentTypeError(name, f"is {array.layout}, but strided tensors are taken: give .to_dense()")
+            raise ArgumentTypeError(name, f"is {array.layout}, but a strided tensor is needed: give .to_dense()")
         if array.is_neg():  # as z.conj().imag is: memory has the negative of what torch shows
-            raise ArgumentTypeError(name, "is negated by torch when it is read: make it plain with .resolve_neg()")
+            raise ArgumentTypeError(name, "is a lazily negated view of torch: give .resolve_neg()")
         # of no elements, whose strides may be 0: as an expanded gradient has them, which is contiguous then
         strides = array.stride() if array.numel() else contiguous_strides(array.shape)
         return Layout(dtype, tuple(array.shape), strides, device, array.device.index or 0)

@@ -90,7 +90,7 @@ class Lookup(unittest.TestCase):
 
     def test_the_library_that_opens_bundles_only(self):
         run = LIBRARY.with_name("libfpa-run.so")
-        self.assertIn("libfpa-run opens bundles only", self.ask(FPAC_LIBRARY=run)[1])
+        self.assertIn("libfpa-run only opens bundles", self.ask(FPAC_LIBRARY=run)[1])
 
 
 class Header(unittest.TestCase):

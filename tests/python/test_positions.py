@@ -146,22 +146,22 @@ class Positions(unittest.TestCase):
         mine, arrays, more = self.call()
         positions, mask = more["positions"], more["key_mask"]
         cases = (
-            ({"positions": None}, fpac.InvalidError, "positions: is NULL, but turned takes positions of 2 numbers"),
-            ({"key_mask": None}, fpac.InvalidError, "key_mask: is NULL, but turned takes a mask of keys"),
+            ({"positions": None}, fpac.InvalidError, "positions: is NULL, but turned needs positions of 2 numbers"),
+            ({"key_mask": None}, fpac.InvalidError, "key_mask: is NULL, but turned needs a mask of keys"),
             ({"positions": positions[..., :1]}, fpac.InvalidError, "axis 2 has 1 numbers"),
             ({"positions": positions[:, 1:]}, fpac.InvalidError, "axis 1 has 39 tokens, but q has 40"),
             ({"positions": positions.astype("int64")}, fpac.ArgumentTypeError, "positions: is int64, but"),
             ({"positions": positions.astype("float16")}, fpac.ArgumentTypeError, "positions: is f16, but turned"),
             ({"key_mask": mask[:1]}, fpac.InvalidError, "axis 0 has 1 sequences, but q has 2"),
-            ({"key_mask": mask.astype("float32")}, fpac.ArgumentTypeError, "key_mask: is float32, but bool and uint8"),
+            ({"key_mask": mask.astype("float32")}, fpac.ArgumentTypeError, "key_mask: is float32, but bool or uint8"),
         )
         for change, error, words in cases:
             with self.assertRaisesRegex(error, words):
                 mine(*arrays, **{**more, **change})
         plain = head("plain")
-        with self.assertRaisesRegex(fpac.InvalidError, "plain takes no positions"):
+        with self.assertRaisesRegex(fpac.InvalidError, "plain has no positions"):
             plain(*operands(plain.explain(), LENGTH), positions=positions)
-        with self.assertRaisesRegex(fpac.InvalidError, "plain takes no mask of keys"):
+        with self.assertRaisesRegex(fpac.InvalidError, "plain has no mask of keys"):
             plain(*operands(plain.explain(), LENGTH), key_mask=mask)
 
     def test_a_head_says_what_it_takes(self):

@@ -264,8 +264,8 @@ class Refusals(unittest.TestCase):
         q, k, v = operands(mine.explain(), 1, batch=3)
         pool = np.zeros((4, 2, mine.explain().state_elements), "float32")
         for begin, end, words in (
-            ((0, 1, 2), (3, 1, 3), "[2] is 3, where another sequence leaves its state"),
-            ((0, 1, 2), (1, 3, -1), "has slot 1, with which sequence 1 begins"),
+            ((0, 1, 2), (3, 1, 3), "[2] is 3, but another sequence writes its state"),
+            ((0, 1, 2), (1, 3, -1), "has slot 1, from which sequence 1 starts"),
         ):
             with self.assertRaises(fpac.InvalidError) as caught:
                 mine.step(q, k, v, pool, state_index=np.array(begin, "int32"), state_out_index=np.array(end, "int32"))

@@ -246,7 +246,7 @@ class Operators(unittest.TestCase):
         key = mine.key
         self.assertNotEqual(key, self.head.key)
         del mine
-        with self.assertRaisesRegex(fpac.InvalidError, "is no head that is open in this process"):
+        with self.assertRaisesRegex(fpac.InvalidError, "is not the key of a head that is open in this process"):
             torch.ops.fpac.forward(key, self.q, self.k, self.v, None, [], None, -1, 0)
 
 

@@ -315,7 +315,7 @@ class Refusals(unittest.TestCase):
         ):
             with self.assertRaisesRegex(fpac.Error, words):
                 call()
-        with self.assertRaisesRegex(fpac.UnsupportedError, "of which there are no gradients"):  # in the library's words
+        with self.assertRaisesRegex(fpac.UnsupportedError, "for which gradients are not implemented"):  # in the library's words
             attention("windowed")
 
     def test_what_a_module_cannot_be_called_with(self):
@@ -336,7 +336,7 @@ class Refusals(unittest.TestCase):
             module(tokens(3))
         with torch.no_grad():
             self.assertEqual(module(tokens(3)).shape, (2, 3, WIDTH))
-            with self.assertRaisesRegex(fpac.UnsupportedError, "state: is of causal heads"):
+            with self.assertRaisesRegex(fpac.UnsupportedError, "state: needs a causal head"):
                 module(tokens(3), return_state=True)
 
 

@@ -206,11 +206,11 @@ class Refusals(unittest.TestCase):
             ("positions: are torch.bfloat16, but float32 or whole", lambda: waves(x, positions=p.bfloat16())),
             ("positions: lies on meta, but x on cpu", lambda: waves(x, positions=p.to("meta"))),
             ("positions: requires grad, but", lambda: waves(x, positions=p.float().requires_grad_())),
-            ("positions: are given, but plain takes none", lambda: plain(x, positions=p)),
-            ("key_mask: is given, but plain takes no mask", lambda: plain(x, key_mask=mask(5))),
+            ("positions: are given, but plain has none", lambda: plain(x, positions=p)),
+            ("key_mask: is given, but plain has no mask", lambda: plain(x, key_mask=mask(5))),
             (r"key_mask: is \[5\], but \[2, 5\]", lambda: waves(x, positions=p, key_mask=mask(5)[0])),
             ("key_mask: is torch.float32, but bool", lambda: waves(x, positions=p, key_mask=mask(5).float())),
-            ("two: is a layer, but FPAttention is of one head", lambda: made("two")),
+            ("two: is a layer, but FPAttention needs one head", lambda: made("two")),
         ):
             with self.assertRaisesRegex(fpac.Error, words):
                 call()
