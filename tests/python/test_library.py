@@ -86,7 +86,7 @@ class Lookup(unittest.TestCase):
 
     def test_something_else(self):
         other = self.make_library("else.so", "int something;")
-        self.assertIn(f"{other}: is no libfpa", self.ask(FPAC_LIBRARY=other)[1])
+        self.assertIn(f"{other}: is not libfpa", self.ask(FPAC_LIBRARY=other)[1])
 
     def test_the_library_that_opens_bundles_only(self):
         run = LIBRARY.with_name("libfpa-run.so")

@@ -247,7 +247,7 @@ class Refusals(unittest.TestCase):
         self.refuse("[2] is 3, less than 5", offsets=[0, 5, 3])
         self.refuse("[0] is -1, less than 0", offsets=[-1, 5])
         self.refuse(f"[1] is {TOTAL + 1}, but there are {TOTAL} tokens", offsets=[0, TOTAL + 1])
-        self.refuse("has no number", offsets=[])
+        self.refuse("is empty, but S + 1 numbers", offsets=[])
         self.refuse("sequence 2 has 300 tokens, but max_length is 299", max_length=299)
 
     def test_indices_of_no_slot(self):

@@ -311,7 +311,7 @@ class Refusals(unittest.TestCase):
             ("there are 11 heads, so name one of", lambda: make(WIDTH, 2, SPEC)),
             ("key_heads: is 3, but of_two has constants for 2", lambda: attention("of_two", MORE, 3, backward=False)),
             ("spec: is a int, but a path or a text", lambda: make(WIDTH, 2, 7)),
-            ("a window, which FPAttention does not give", lambda: attention("windowed", backward=False)),
+            ("has a window, which FPAttention does not support", lambda: attention("windowed", backward=False)),
         ):
             with self.assertRaisesRegex(fpac.Error, words):
                 call()
