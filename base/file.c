@@ -46,7 +46,7 @@ static fpa_status read_open(int fd, const char *path, fpa_file *file, fpa_error 
         return fail_memory(error);
     ssize_t got = read_all(fd, bytes, size);
     if (got != (ssize_t)size) {
-        const char *reason = got < 0 ? strerror(errno) : "it became shorter meanwhile";
+        const char *reason = got < 0 ? strerror(errno) : "it became shorter while it was read";
         free(bytes);
         return fail(error, FPA_IO, path, "cannot be read: %s", reason);
     }
@@ -178,7 +178,9 @@ fpa_status file_write(const char *folder, const char *name, mode_t mode, const f
         status = fail(error, FPA_IO, path, "cannot be written: %s", strerror(errno));
         unlink(temporary);
     } else if (!sync_folder(folder)) {
-        status = fail(error, FPA_IO, path, "may not outlive a power failure: %s", strerror(errno));
+        status =
+            fail(error, FPA_IO, path, "may be lost in a power failure, since its folder cannot be synced: %s",
+                 strerror(errno));
     }
     unfinished_end(note);
 out:

@@ -59,7 +59,7 @@ static fpa_status parse_type(const char *path, const char **at, npy_layout *layo
     const char *value = *at, *type;
     size_t length;
     if (*value == '[')
-        return fail(error, FPA_INVALID, path, "holds %.*s, but %s is needed",
+        return fail(error, FPA_INVALID, path, "has elements of type %.*s, but %s is needed",
                     (int)strcspn(value + 1, "'\n") + 2, value, wanted_text[layout->wanted]);
     if (!parse_string(at, &type, &length))
         return fail(error, FPA_INVALID, path, "has a header without a type");
@@ -69,8 +69,8 @@ static fpa_status parse_type(const char *path, const char **at, npy_layout *layo
             layout->item = types[i].item;
             return FPA_OK;
         }
-    return fail(error, FPA_INVALID, path, "holds %.*s, but %s is needed", (int)(*at - value), value,
-                wanted_text[layout->wanted]);
+    return fail(error, FPA_INVALID, path, "has elements of type %.*s, but %s is needed", (int)(*at - value),
+                value, wanted_text[layout->wanted]);
 }
 
 static fpa_status parse_order(const char *path, const char **at, npy_layout *layout, fpa_error *error)

@@ -38,10 +38,10 @@ bool folder_is_private(const char *path, char *reason, size_t size)
     const char *slash = strrchr(path, '/');
     /* which folder ".." is may depend on a symbolic link before it */
     if (strcmp(slash ? slash + 1 : path, "..") == 0) {
-        snprintf(reason, size, "%.160s is named by its child: name it itself", path);
+        snprintf(reason, size, "%.160s ends with ..: give the folder's own path", path);
         return false;
     }
-    return is_private(path, O_DIRECTORY, "is a symlink or no folder", reason, size);
+    return is_private(path, O_DIRECTORY, "is a symlink or not a folder", reason, size);
 }
 
 bool file_is_private(const char *path, char *reason, size_t size)

@@ -193,7 +193,7 @@ static fpa_status refuse_budget(const design_request *request, const design_list
     char state[SIZE_TEXT], smallest[SIZE_TEXT];
     if (list->refusal.code)
         return fail(error, FPA_UNSUPPORTED, request->target->name,
-                    "serves none of the heads of d = %d, dv = %d that fit into %s; the last one: %s",
+                    "supports none of the heads of d = %d, dv = %d that fit into %s; the last one: %s",
                     (int)request->d, (int)request->dv, size_text(state, request->state),
                     list->refusal.message);
     return fail(error, FPA_INVALID, "--state",
@@ -209,7 +209,7 @@ static fpa_status check_widths(const design_request *request, fpa_error *error)
     if (!widest || (request->d <= widest && request->dv <= values))
         return FPA_OK;
     return fail(error, FPA_UNSUPPORTED, request->target->name,
-                "serves none of the heads of d = %d, dv = %d: its kernels take d up to %d and dv up to %d",
+                "supports none of the heads of d = %d, dv = %d: its kernels take d up to %d and dv up to %d",
                 (int)request->d, (int)request->dv, widest, values);
 }
 

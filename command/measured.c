@@ -169,7 +169,7 @@ static fpa_status read_lines(char *text, size_t size, const char *path, fpa_meas
         if (!newline)
             return fail_line(error, &in, "the last line has no end", "");
         if (memchr(at, 0, (size_t)(newline - at)))
-            return fail_line(error, &in, "a line of measurements is text, but this one holds a zero byte",
+            return fail_line(error, &in, "a line of measurements is text, but this one contains a zero byte",
                              "");
         *newline = 0;
         status = read_line(at, &in, list, error);

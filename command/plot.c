@@ -21,7 +21,7 @@ static fpa_status select_kind(const char *name, fpa_plot_kind *kind, fpa_error *
         if (!strcmp(name, plot_kind_name(*kind)))
             return FPA_OK;
     }
-    return fail(error, FPA_INVALID, "--kind", "%s is none: time, share and decode are", name);
+    return fail(error, FPA_INVALID, "--kind", "%s is not a kind; there are time, share and decode", name);
 }
 
 static fpa_status check_title(const char *title, fpa_error *error)
@@ -70,7 +70,7 @@ static fpa_status plot_files(const fpa_texts *files, const plot_options *options
     fpa_plot_kind kind;
     for (int i = 0; i < files->count; i++)
         if (output_is_same(options->output, files->text[i]))
-            return fail(error, FPA_INVALID, options->output, "is read too: -o would overwrite it");
+            return fail(error, FPA_INVALID, options->output, "is also read: -o would overwrite it");
     fpa_status status = select_kind(options->kind, &kind, error);
     if (!status)
         status = check_title(options->title, error);

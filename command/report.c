@@ -210,11 +210,11 @@ static fpa_status check_output(const fpa_texts *specs, const report_options *opt
 {
     for (int i = 0; i < specs->count; i++) {
         if (output_is_same(options->output, specs->text[i]))
-            return fail(error, FPA_INVALID, options->output, "is read too: -o would overwrite it");
+            return fail(error, FPA_INVALID, options->output, "is also read: -o would overwrite it");
     }
     for (int i = 0; i < PAGE_MACHINES; i++) {
         if (options->measured[i] && output_is_same(options->output, options->measured[i]))
-            return fail(error, FPA_INVALID, options->output, "is read too: -o would overwrite it");
+            return fail(error, FPA_INVALID, options->output, "is also read: -o would overwrite it");
     }
     return FPA_OK;
 }

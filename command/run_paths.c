@@ -30,15 +30,16 @@ fpa_status run_check_paths(const char *spec, const run_options *options, fpa_err
 {
     const char *lost = overwritten(spec, options, options->output, false);
     if (lost)
-        return fail(error, FPA_INVALID, options->output, "is %s too: -o would overwrite it", lost);
+        return fail(error, FPA_INVALID, options->output, "is also %s: -o would overwrite it", lost);
     if (!options->state_output)
         return FPA_OK;
     lost = overwritten(spec, options, options->state_output, true);
     if (lost)
-        return fail(error, FPA_INVALID, options->state_output, "is %s too: --state-out would overwrite it",
+        return fail(error, FPA_INVALID, options->state_output, "is also %s: --state-out would overwrite it",
                     lost);
     if (output_is_same(options->output, options->state_output))
-        return fail(error, FPA_INVALID, options->output, "is what --state-out names too: one would be lost");
+        return fail(error, FPA_INVALID, options->output,
+                    "is also the file of --state-out: one would overwrite the other");
     return FPA_OK;
 }
 

@@ -268,10 +268,10 @@ static fpa_status check_branch(const fpa_head *head, const fpa_branch *branch, i
                     "branch %d of term %d takes rows of matrix %lld, but the head has %d matrices", l, t,
                     (long long)branch->source + 1, head->matrix_count);
     if (head->lift && branch->source != FPA_INPUT)
-        return fail(
-            error, FPA_INVALID, place(head),
-            "branch %d of term %d takes rows of a matrix, but a lift's coordinates are all rows there are", l,
-            t);
+        return fail(error, FPA_INVALID, place(head),
+                    "branch %d of term %d takes rows of a matrix, but in a head with a lift branches can "
+                    "take its coordinates only",
+                    l, t);
     if (branch->width < 1 || !branch->row)
         return fail(error, FPA_INVALID, place(head),
                     "branch %d of term %d has width %d, but a branch has at least one row", l, t,

@@ -135,7 +135,7 @@ static fpa_status check_rows(const fpa_head *head, int part, const fpa_lift_fact
         return fail(error, FPA_INVALID, place(head), "a factor of part %d has no rows", part);
     for (int r = 0; r < rows; r++)
         if (factor->row[r] < 0 || factor->row[r] >= head->lift->width)
-            return fail(error, FPA_INVALID, place(head), "part %d takes coordinate %d, but q and k have %d",
+            return fail(error, FPA_INVALID, place(head), "part %d reads coordinate %d, but q and k have %d",
                         part, factor->row[r] + 1, head->lift->width);
     return FPA_OK;
 }
@@ -170,10 +170,10 @@ static fpa_status check_numbers(const fpa_head *head, int number, const fpa_lift
     for (int i = 0; i < 5; i++)
         if (!isfinite(list[i]))
             return fail(error, FPA_INVALID, place(head),
-                        "part %d has a factor or shift of %g, but they are finite", number, list[i]);
+                        "part %d has a factor or shift of %g, but it must be finite", number, list[i]);
     for (int side = 0; side < FPA_SIDES; side++)
         if ((unsigned)part->map[side] >= FPA_MAPS)
-            return fail(error, FPA_INVALID, place(head), "part %d has map %d, which there is not", number,
+            return fail(error, FPA_INVALID, place(head), "part %d has the unknown map %d", number,
                         (int)part->map[side]);
     if (part->is_complex && (!is_plain(part) || part->angle != FPA_NO_MATRIX))
         return fail(error, FPA_INVALID, place(head),
@@ -223,10 +223,10 @@ static fpa_status check_heads(const fpa_head *head, fpa_error *error)
         const fpa_matrix *matrix = &head->matrices[m];
         if (matrix->heads &&
             (matrix->heads != heads || !matrix->per_head || matrix->kind != FPA_MATRIX_CONSTANT))
-            return fail(
-                error, FPA_INVALID, place(head),
-                "matrix %d is for %d heads, another one for %d: all that are given per head are for as many",
-                m + 1, matrix->heads, heads);
+            return fail(error, FPA_INVALID, place(head),
+                        "matrix %d is for %d heads, another one for %d: all matrices that are given per head "
+                        "must be for the same number of heads",
+                        m + 1, matrix->heads, heads);
     }
     return FPA_OK;
 }

@@ -179,7 +179,7 @@ fpa_status number_check(fpa_number a, const char *where, fpa_error *error)
         return fail(error, FPA_UNSUPPORTED, where,
                     "a number has more than %d bits: take fewer digits, or smaller powers", NUMBER_BITS);
     default:
-        return fail(error, FPA_INVALID, where, "a number is infinite, or no number");
+        return fail(error, FPA_INVALID, where, "a number is infinite or not a number");
     }
 }
 

@@ -33,7 +33,7 @@ static void read_version(reader *in)
     const size_t length = strlen(version_line);
     reader_next_line(in);
     if (!in->status && ((size_t)(in->stop - in->at) != length || memcmp(in->at, version_line, length) != 0))
-        reader_refuse(in, "this is no head of this version (expected \"%s\")", version_line);
+        reader_refuse(in, "this is not a head of this version (expected \"%s\")", version_line);
 }
 
 static void read_fields(reader *in)

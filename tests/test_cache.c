@@ -342,7 +342,7 @@ static void a_folder_that_others_could_write_is_refused(void **state)
     snprintf(inner, sizeof inner, "%s/inner", path);
     assert_int_equal(mkdir(inner, 0700), 0);
     snprintf(inner, sizeof inner, "%s/inner/..", link);
-    expect_folder_refused(inner, "named by its child");
+    expect_folder_refused(inner, "ends with ..: give the folder's own path");
     assert_int_equal(chmod(path, 0770), 0);
     expect_folder_refused(path, "written by others");
     assert_int_equal(chmod(path, 0702), 0);
@@ -360,7 +360,7 @@ static void a_file_in_the_folders_place_is_refused(void **state)
     char path[128];
     snprintf(path, sizeof path, "%s/file", f->folder);
     scratch_write(path, "x", 1);
-    expect_folder_refused(path, "no folder");
+    expect_folder_refused(path, "not a folder");
 }
 
 static void a_store_that_fails_leaves_nothing_behind(void **state)

@@ -77,7 +77,7 @@ static void every_wrong_line_is_told_with_its_word(void **state)
         {{"fpac", "design", "--d", "8", "--state", "soup"}, "--state: soup is no size"},
         {{"fpac", "design", "--d=8", "--state=1MiB", "--normalize", "sun"}, "did you mean sum?"},
         {{"fpac", "cache", "--limit", "soup"}, "--limit: soup is no size"},
-        {{"fpac", "plot", "a.tsv", "-o", "a.svg", "--kind", "pie"}, "--kind: pie is none"},
+        {{"fpac", "plot", "a.tsv", "-o", "a.svg", "--kind", "pie"}, "--kind: pie is not a kind"},
         {{"fpac", "verify", "a.lua", "--target", "mmx"}, "--target: mmx is no target; there are c "},
         {{"fpac", "bench", "a.lua", "--form", "soup"}, "--form: soup is no form"},
         {{"fpac", "bench", "a.lua", "--graph"}, "--graph: replays a CUDA graph"},

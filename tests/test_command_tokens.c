@@ -118,10 +118,10 @@ static void what_does_not_fit_is_refused_by_its_option_or_file(void **state)
     expect(APPLY(f, "turned", "--positions", wrong, "--key-mask", f.mask), 1, NULL,
            "narrow.npy (positions): axis 1 has 8 tokens, but q has 9");
     expect(APPLY(f, "turned", "--positions", f.positions, "--key-mask", f.positions), 1, NULL,
-           "positions.npy: holds '<f4', but '|b1' or '|u1' (bool or uint8) is needed");
+           "positions.npy: has elements of type '<f4', but '|b1' or '|u1' (bool or uint8) is needed");
     expect(RUN("fpac", "run", f.here.spec, "--head", "turned", "--q", f.q, "--k", f.k, "--v", f.v,
                "--positions", f.positions, "--key-mask", f.mask, "-o", f.mask),
-           1, NULL, "is key_mask too: -o would overwrite it");
+           1, NULL, "is also key_mask: -o would overwrite it");
     assert_int_not_equal(access(f.o, F_OK), 0);
     scratch_remove(f.here.folder);
 }

@@ -334,7 +334,7 @@ static void a_wrong_request_is_told_with_its_remedy(void **state)
     expect(RUN("fpac", "design", "--d", "8", "--state", "1KiB", "--target", "sm_90", "--gpu", "h100"), 0,
            "; cuda:sm_90 on h100, ", NULL);
     expect(RUN("fpac", "design", "--d", "264", "--state", "300KiB", "--target", "sm_90"), 1, NULL,
-           "cuda:sm_90: serves none of the heads of d = 264, dv = 264: its kernels take d up to 256 and dv "
+           "cuda:sm_90: supports none of the heads of d = 264, dv = 264: its kernels take d up to 256 and dv "
            "up to 512");
     expect(DESIGN("--d", "64", "--state", "10 parsecs"), 2, NULL, "write 512KiB");
     expect(DESIGN("--d", "64", "--state", "-1KiB"), 2, NULL, "write 512KiB");

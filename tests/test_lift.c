@@ -110,7 +110,7 @@ static void a_lift_obeys_its_rules(void **state)
         {"position 1 2 0", "position 0 2 0", "part 1 has a phase or an amplitude, but no angle"},
         {"position 1 2 0", "position 3 2 0", "the angle of part 1 is 4 x 4, but 4 x 2 is needed"},
         {"positions 2 ", "positions 0 ", "part 1 has an angle, but the head has no positions"},
-        {"factor input 1-4", "factor input 1-3,5", "part 1 takes coordinate 5, but q and k have 4"},
+        {"factor input 1-4", "factor input 1-3,5", "part 1 reads coordinate 5, but q and k have 4"},
         {"factor input 1-4", "factor input 1-3", "this factor has 3 rows, but its part has 4"},
         {"factor matrix 6", "factor matrix 7", "is matrix 7, but the head has 6 matrices"},
         {"constant 2 4\n0x1p+0 0x0p+0 0x0p+0 0x1p+0\n0x0p+0 0x1p+0 0x0p+0 0x0p+0\n",

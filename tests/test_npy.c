@@ -182,10 +182,11 @@ static void masks_are_bool_or_uint8(void **state)
     }
     write_file(1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }", floats, sizeof floats);
     assert_int_equal(npy_read_mask(path, &array, &error), FPA_INVALID);
-    assert_non_null(strstr(error.message, "holds '<f4', but '|b1' or '|u1' (bool or uint8) is needed"));
+    assert_non_null(
+        strstr(error.message, "has elements of type '<f4', but '|b1' or '|u1' (bool or uint8) is needed"));
     write_file(1, "{'descr': '|b1', 'fortran_order': False, 'shape': (6,), }", bytes, sizeof bytes);
     assert_int_equal(npy_read_numbers(path, &array, &error), FPA_INVALID);
-    assert_non_null(strstr(error.message, "holds '|b1', but"));
+    assert_non_null(strstr(error.message, "has elements of type '|b1', but"));
 }
 
 static const npy_limit small = {3, 3, 100};
@@ -271,8 +272,8 @@ static void specs_read_several_matrices_and_integers(void **state)
     assert_string_equal(error.message, "is 1 x 3, but at most 3 x 2 is allowed");
     assert_int_equal(npy_read_matrices(path, &few, &read, &error), FPA_INVALID);
     assert_int_equal(npy_read(path, &array, &error), FPA_INVALID);
-    assert_string_equal(error.message,
-                        "holds '<i4', but '<f2', '<f4' or '<f8' (float16, 32 or 64) is needed");
+    assert_string_equal(
+        error.message, "has elements of type '<i4', but '<f2', '<f4' or '<f8' (float16, 32 or 64) is needed");
     write_file(1, "{'descr': '<i4', 'fortran_order': False, 'shape': (2, 3), }", whole, sizeof whole);
     assert_int_equal(npy_read_matrices(path, &limit, &read, &error), FPA_OK);
     assert_true(!read.several && read.count == 1 && read.rows == 2 && read.data[3] == 2e9);
@@ -286,10 +287,13 @@ static const struct {
     int version;
     const char *header, *message;
 } refused[] = {
-    {1, "{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", "holds '>f4', but '<f2', '<f4'"},
-    {1, "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }", "holds '<i8', but '<f2', '<f4'"},
-    {1, "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", "holds '|O', but '<f2', '<f4'"},
-    {1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", "holds [('"},
+    {1, "{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }",
+     "has elements of type '>f4', but '<f2', '<f4'"},
+    {1, "{'descr': '<i8', 'fortran_order': False, 'shape': (1,), }",
+     "has elements of type '<i8', but '<f2', '<f4'"},
+    {1, "{'descr': '|O', 'fortran_order': False, 'shape': (1,), }",
+     "has elements of type '|O', but '<f2', '<f4'"},
+    {1, "{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", "has elements of type [('"},
     {1, "{'fortran_order': False, 'shape': (2,), }", "has a header without a type"},
     {1, "{'descr': '<f4', 'fortran_order': Maybe, 'shape': (2,), }", "has a header without fortran_order"},
     {1, "{'descr': '<f4', 'shape': (2,), }", "has a header without fortran_order"},
@@ -310,7 +314,7 @@ static const struct {
      "holds 8 bytes of numbers, but"},
     {1, "{'descr': '<f4'*2, 'fortran_order': False, 'shape': (2,), }",
      "has a header that cannot be read: *2,"},
-    {1, "{'descr': '<f4x', 'fortran_order': False, 'shape': (2,), }", "holds '<f4x', but"},
+    {1, "{'descr': '<f4x', 'fortran_order': False, 'shape': (2,), }", "has elements of type '<f4x', but"},
     {1, "{'descr': '<f4', 'fortran_order': Falsey, 'shape': (2,), }", "has a header without fortran_order"},
     {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2), }", "has a shape that cannot be read"},
     {1, "{'descr': '<f4', 'fortran_order': False, 'shape': (2,)*1, }", "has a header that cannot be read"},

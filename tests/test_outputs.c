@@ -175,8 +175,8 @@ static void equal_paths_are_refused(void **state)
         expect(APPLY(f, f->o, "--state-out", lost[i]), 1, NULL, "--state-out would overwrite it");
     }
     snprintf(spelled, sizeof spelled, "%s/./o.npy", f->here.folder);
-    expect(APPLY(f, f->o, "--state-out", f->o), 1, NULL, "one would be lost");
-    expect(APPLY(f, f->o, "--state-out", spelled), 1, NULL, "one would be lost");
+    expect(APPLY(f, f->o, "--state-out", f->o), 1, NULL, "one would overwrite the other");
+    expect(APPLY(f, f->o, "--state-out", spelled), 1, NULL, "one would overwrite the other");
     assert_int_not_equal(access(f->o, F_OK), 0);
     fpa_array q = read_array(f->q);
     assert_int_equal(q.count, 8);

@@ -257,7 +257,7 @@ static void a_wrong_command_line_is_told(void **state)
     expect(RUN("fpac", "plot", "--help"), 0, NULL);
     expect(RUN("fpac", "plot"), 2, "plot: too few operands");
     expect(RUN("fpac", "plot", here.in), 2, "-o: is needed");
-    expect(RUN("fpac", "plot", here.in, "-o", here.out, "--kind", "pie"), 2, "--kind: pie is none");
+    expect(RUN("fpac", "plot", here.in, "-o", here.out, "--kind", "pie"), 2, "--kind: pie is not a kind");
     expect(RUN("fpac", "plot", here.in, "-o", here.out, "--title", "\xff"), 2, "--title: ");
     expect(RUN("fpac", "plot", here.in, "-o", "/no/such/folder/x.svg"), 1, "/no/such/folder");
     scratch_remove(here.folder);

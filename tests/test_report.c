@@ -398,7 +398,7 @@ static void mistakes_are_told_with_a_remedy(void **state)
     expect(RUN("fpac", "report", here.spec, "--head", "none", "-o", path), 1, NULL, "none");
     expect(RUN("fpac", "report", here.spec, "--head", "cube", "--target", "cuda:sm_90", "-o", path), 2, NULL,
            "--target: names the kernels for the CPU");
-    expect(RUN("fpac", "report", here.spec, "-o", here.spec), 1, NULL, "is read too");
+    expect(RUN("fpac", "report", here.spec, "-o", here.spec), 1, NULL, "is also read");
     expect(RUN("fpac", "report", here.spec, again, "-o", folder), 1, NULL, "has a head square, and so has ");
     assert_int_not_equal(access(path, F_OK), 0);
     assert_int_not_equal(access(folder, F_OK), 0);

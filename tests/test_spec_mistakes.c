@@ -191,16 +191,18 @@ static void complex_and_moving_coordinates_are_checked(void **state)
 static void matrices_of_heads_are_checked(void **state)
 {
     static const mistake cases[] = {
-        {HEAD4("term { dense { heads = {} } }"), 1, "heads of dense is a list of matrices"},
+        {HEAD4("term { dense { heads = {} } }"), 1, "heads of dense must be a list of matrices"},
         {HEAD4("term { dense { { 1, 2, 3, 4 }, heads = { { { 1, 2, 3, 4 } } } } }"), 1,
-         "heads of dense is a list"},
+         "heads of dense must be a list"},
         {HEAD4("term { dense { heads = { 3 } } }"), 1,
          "matrix 1 of heads is 3, but a matrix is a list of rows"},
         {HEAD4("term { dense { heads = { { { 1, 2 } }, { { 1, 2 }, { 3, 4 } } } } }"), 1,
          "matrix 2 of heads is 2 x 2, but matrix 1 is 1 x 2"},
         {HEAD4("term { dense { heads = { { { 1, 2, 3, 4 } } } },\n"
                "dense { heads = { { { 1, 2, 3, 4 } }, { { 5, 6, 7, 8 } } } } }"),
-         1, "matrix 2 is for 2 heads, another one for 1: all that are given per head are for as many"},
+         1,
+         "matrix 2 is for 2 heads, another one for 1: all matrices that are given per head must be for the "
+         "same number of heads"},
     };
     CHECK(cases);
 }
@@ -236,7 +238,8 @@ static void sketches_are_checked(void **state)
         {HEAD4("polysketch { d = 4, rows = 4 }"), 1, "polysketch needs a seed, or w1 and w2"},
         {HEAD4("polysketch { d = 4, rows = 4, seed = 1, degree = 3 }"), 1, "degree of polysketch is 3"},
         {HEAD4("favor { d = 4, size = 8 }"), 1, "favor needs a seed, or rows = a matrix"},
-        {HEAD4("favor { d = 4, size = 8, rows = { { 1, 2, 3, 4 } } }"), 1, "favor has size = 8, but another number of rows"},
+        {HEAD4("favor { d = 4, size = 8, rows = { { 1, 2, 3, 4 } } }"), 1,
+         "favor has size = 8, but another number of rows"},
         {HEAD4("favor { d = 4, size = 8, seed = 1, gamma = -1 }"), 1,
          "gamma of favor, exp(gamma q.k), is positive"},
         {HEAD4("fourier { form = 'other' }"), 1, "form of fourier is \"seed\""},
@@ -340,7 +343,7 @@ static void terms_and_weights_are_checked(void **state)
         {HEAD4("linear { weight = '2' }"), 1, "weight is '2', but a finite number is needed"},
         {HEAD4("term { identity(), weight = 1/0 }"), 1, "weight is inf, but a finite number is needed"},
         {HEAD4("term { identity(), weight = sqrt2 }"), 1, "weight is the root of 2, but it must be rational"},
-        {HEAD4("term { identity(3) }"), 1, "identity() takes nothing"},
+        {HEAD4("term { identity(3) }"), 1, "identity() has no arguments"},
         {HEAD4("scaled(2, 3)"), 1, "scaled(weight, terms) takes a term or a list of terms, not 3"},
         {HEAD4("term { "
                "identity(), identity(), identity(), identity(), identity(), identity(), identity(), "

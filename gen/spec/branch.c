@@ -64,7 +64,7 @@ spec_branch *spec_push_branch(lua_State *L, spec_shape shape)
 int spec_make_identity(lua_State *L)
 {
     if (!lua_isnoneornil(L, 1))
-        return script_refuse(L, 0, "identity() takes nothing: it is as wide as the head's d");
+        return script_refuse(L, 0, "identity() has no arguments: its width is the head's d");
     spec_push_branch(L, (spec_shape){.kind = FPA_BRANCH_IDENTITY});
     return 1;
 }
@@ -356,8 +356,9 @@ static void find_heads(lua_State *L, dense_source *source)
         return;
     source->list = lua_gettop(L);
     if (!lua_istable(L, -1) || lua_rawlen(L, -1) < 1 || lua_rawlen(L, -1) > MAX_HEADS || lua_rawlen(L, 1))
-        script_refuse(L, 0,
-                      "heads of dense is a list of matrices, one a key/value head, and then all there is");
+        script_refuse(
+            L, 0,
+            "heads of dense must be a list of matrices, one for each key/value head, without other entries");
     source->heads = (int)lua_rawlen(L, -1);
 }
 

@@ -53,7 +53,8 @@ static const char *why_portable(const fpa_cuda_plan *cuda)
 {
     if (cuda->split_outer)
         return NULL;
-    return cuda->suited[SPLIT_OUTER].plan ? "warpgroups would take longer" : cuda->suited[SPLIT_OUTER].why;
+    return cuda->suited[SPLIT_OUTER].plan ? "kernels with wgmma would take longer"
+                                          : cuda->suited[SPLIT_OUTER].why;
 }
 
 /* Rows are fetched in pieces of 16 bytes. */
