@@ -357,7 +357,7 @@ static void mistakes_are_named(void **state)
     expect_refusal(gated, no_gate, "accepted.log_gate", "is NULL");
     expect_refusal(gated, no_state_out, "state_out",
                    "is NULL, but the state with the accepted tokens is written to it");
-    expect_refusal(gated, nothing_accepted, "state_out", "nothing is accepted");
+    expect_refusal(gated, nothing_accepted, "state_out", "is given without accepted");
     expect_refusal(gated, keys_alone, "q", "is NULL, but k or v is given");
     expect_refusal(gated, recent_tokens, "recent", "is given, but drafts do not support it");
     expect_refusal(gated, outputs_over_accepted_values, "o", "overlaps");
