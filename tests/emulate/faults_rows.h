@@ -119,7 +119,7 @@ static const struct emulated_fault rows_faults[] = {
       "fused_chunk ... are written before it is through", "factored_dots_awaited", NULL}},
     {IN_FACTORED_ROWS,
      NOT_AWAITED,
-     {"a copy that nobody waits for, beside a gate", "fused_chunk ... has passed no fence since",
+     {"a copy that nobody waits for, beside a gate", "chunked form ... is not a number",
       "factored_copy_awaited", NULL}},
     {IN_FACTORED_ROWS,
      NEVER_FREE,

@@ -89,7 +89,7 @@ static const struct emulated_fault window_faults_of_cuda[] = {
     {IN_WINDOW,
      LEFT_OUT,
      {"a normaliser without the window", "recurrent form ... but the formula gives", "near_decoded_sum",
-      "den = shrink * decode_window_part(parts + STEP_COLUMNS - 4, call.slices);"}},
+      "den = shrink * sum_of_parts(parts + STEP_COLUMNS - 4, call.slices);"}},
     {IN_WINDOW,
      LEFT_OUT,
      {"a decoded token without its state", "recurrent form ... but the formula gives", "near_decoded_values",
