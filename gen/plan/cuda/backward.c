@@ -118,8 +118,8 @@ typedef struct shape {
 } shape;
 
 /* The number of others whose gradients of dots are kept before rows get theirs. Rows' sums are in shared
- * memory: 1 KiB is read and written for each 16 own tokens and 8 rows, while a dot's gradients of 16 pairs
- * are 4 registers. */
+ * memory: for each 16 own tokens and 8 rows, 512 bytes are read and as many written, while a dot's gradients
+ * of these tokens and 16 others are 4 registers. */
 static int choose_span(const fpa_plan *plan, const fpa_cuda_backward_plan *back)
 {
     enum {

@@ -174,7 +174,8 @@ static bool can_lift(const fpa_cuda_inputs *in, const fpa_split_panel *split, fp
 
 /* As many stages as leave room for two blocks a multiprocessor, which reach the memory's bandwidth; more
  * blocks would have no registers for sums, scores and operands. Without a mask there are no scores: three
- * blocks. Two copies of the state, alternately, if the state's sums leave registers for a second address. */
+ * blocks if a warp has one unit of the state. Two copies of the state, alternately, if there is a mask and the
+ * state's sums leave registers for a second address. */
 const char *plan_fused_coordinates(const fpa_cuda_inputs *in, void *plan)
 {
     fpa_fused_pass *pass = plan;

@@ -94,8 +94,8 @@ typedef struct fpa_fused_packed {
     int lift_bytes;   /* bytes of the matrices that make coordinates */
     /* pipeline stages */
     int panels, values, raw_stages;
-    /* slabs of o for the copy engine, one a warpgroup of queries; 0: a box would be wider than a block's
-     * columns */
+    /* slabs of o for the copy engine, one a warpgroup of queries; 0: a block's columns are more than one box, or
+     * a box would also have columns of the next block */
     int outputs;
     /* shared memory: bytes of one of each, and addresses */
     int panel_bytes, raw_bytes, value_bytes, matrix_bytes;

@@ -6,7 +6,7 @@
  *     one or two of keys   hold the state as fp32 sums; before each panel they write a copy of it, then add
  *                          the panel's keys, which they read where they were copied to
  *     two or one queries   multiply the copy and the panel's own keys, and write o
- *     the last fetches     some panels ahead; clears numbers that are no features, and multiplies keys by weights
+ *     the first fetches    some panels ahead; clears numbers that are no features, and multiplies keys by weights
  *
  * If sums are few and finishing a panel takes long, two blocks with one warpgroup of each kind share a
  * multiprocessor.

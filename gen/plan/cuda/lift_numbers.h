@@ -10,8 +10,8 @@
  * not count. */
 bool lift_is_whole(const fpa_matrix *matrix, int width, fpa_dtype dtype);
 
-/* Whether a constant matrix has elements of ordinary size, so that f16 represents them with an error of at
- * most 2^-12 of their row's largest element. */
+/* Whether a matrix is constant, and the largest element of each row, unless 0, is from 2^-12 up to 2^15: then
+ * f16 represents all elements with an error of at most 2^-11 of that largest one. */
 bool lift_is_ordinary(const fpa_matrix *matrix, int width);
 
 /* Instructions of a row and token besides its projections: product of factors, map, rotation, stores. */

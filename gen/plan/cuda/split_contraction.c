@@ -22,7 +22,8 @@ enum {
     PAIR_TILES = 3,
     /* registers beside sums and rows g: two tiles' products, 64; a group's prefixes and their gradients, 32; addresses */
     BESIDE_TILES = 128,
-    /* bytes behind the last tile, which its last step of 16 columns reads if blocks of 8 columns are odd */
+    /* bytes left free behind the last tile if its blocks of 8 columns are odd; begin_tile, which then reads the last
+     * block twice, does not need them */
     COLUMNS_BEHIND = 1024,
     /* tiles of a set up to which its loops are unrolled: the instruction cache is limited */
     MOST_WRITTEN = 16,

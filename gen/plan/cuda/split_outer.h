@@ -30,7 +30,8 @@ typedef struct fpa_chunk_state_kernel {
     int fetched_slabs; /* summed over the slices; */
     int *slab_mask;    /* [slices] and which ones, a bit each */
     int stages, bytes;
-    int shares; /* strips that a warpgroup processes at a time, by different warps: each warp has 2 shares prefixes */
+    /* strips that a warpgroup processes at a time, by different warps: each warp has 2 * shares prefixes */
+    int shares;
     int layers; /* of a warpgroup's tiles: `shares` tiles, one of each of these strips */
     /* layers for which shared memory has buffers through which copies are stored; fewer than all: one after the other */
     int leaving;

@@ -243,8 +243,8 @@ static void choose_stages(const fpa_plan *plan, fpa_pack_kernel *pack, int taken
         pack->stages++;
 }
 
-/* A packer is one warp if three warpgroups fit that way, so that warps do not wait for each other; else two warps
- * share its tokens. */
+/* A packer is one warp, so that warps do not wait for each other, if three warpgroups of two stages fit that way and
+ * matrices stay in shared memory; else two warps share its tokens. */
 static void choose_groups(const fpa_plan *plan, fpa_pack_kernel *pack)
 {
     enum { BARRIERS = 32, ENOUGH = 3 }; /* BARRIERS: bytes of those of two buffers */

@@ -234,8 +234,9 @@ void work_fused_packed(const fpa_plan *plan, struct fpa_cuda_geometry *g)
 }
 
 /* Work of rows that begin anywhere, of `operands` operands, for 16 tokens: a piece of each of 32 rows takes
- * 30 instructions of a warp, by three of sixteen warps, while the others wait: as if it were 80 of all warps,
- * half as often. */
+ * 30 instructions of a warp, by three of sixteen warps, while the others wait: as if it were 160 of all warps,
+ * half of that for 16 tokens. 100 agree better with what was measured later
+ * (docs/decisions/0099-ones-of-their-own.md). */
 static void add_words(int operands, int words, struct fpa_cuda_work *step)
 {
     step->shared += operands * 4 * words;
