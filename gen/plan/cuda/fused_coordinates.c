@@ -49,8 +49,8 @@ enum {
 };
 
 /* Addresses in shared memory: buffers for the coordinates of 64 tokens of a side; values of two panels, where
- * o is assembled, too; q and k as given, with the matrices or positions that they need; the copy of the
- * state, whose sums are in registers. */
+ * o is assembled, too (if own, in a slab before them); q and k as given, with the matrices or positions that
+ * they need; the copy of the state, whose sums are in registers. */
 static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split, int given_bytes,
                          int kept_bytes, fpa_fused_pass *pass)
 {
