@@ -292,7 +292,9 @@ struct fpa_cuda_call {
     /* [B][H][segments][features][columns]: the state of a segment's tokens alone, its total; NAME_sequence_scan:
      * [clusters] states that clusters pass on to the next one */
     float *totals;
-    /* [B][query_heads][length][slices][]: parts of o: dv sums and the sum of scores, each rounded up to 4 */
+    /* Kernels of decoding: [B][query_heads][length][slices][]: parts of o: dv sums and the sum of scores, each
+     * rounded up to 4. NAME_fused_chunk: [B][H][features][columns], or as a total: the state after the last segment,
+     * from which a later launch stores the final one; NULL: it stores the final state itself */
     float *partial;
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each; NULL: NAME_chunk_state processes no keys in this call */
@@ -336,9 +338,10 @@ struct fpa_cuda_call {
      * waits for a copy until so many of their blocks have counted in `progress`. 0: it runs afterwards */
     long long awaited;
     long long lift_slices; /* NAME_lift_rows: blocks that share some tokens' coordinates */
-    long long slices; /* NAME_decode, _decode_resident, _decode_recent: blocks that share a head's features */
-    long long share;  /* features of such a block, at most */
-    long long group;  /* query heads of each key head */
+    /* NAME_decode, _decode_resident, _decode_recent, _decode_draft: blocks that share a head */
+    long long slices;
+    long long share; /* features of such a block, at most */
+    long long group; /* query heads of each key head */
     /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; heads with a window: of k and v before
      * q's first. With cu_seqlens, which then count keys, of sequences of one query each: keys less queries in all */
     long long recent;
@@ -375,7 +378,8 @@ struct fpa_cuda_call {
     /* NAME_state_product: states of a reversed pass at the same places, and products of `states` with these */
     const void *reversed_states;
     double *products; /* [B][H][chunks]: at the beginning of each chunk but the first */
-    /* NAME_decode: 1: a head's blocks are a cluster, which adds its parts of o itself; the grid is [heads][slices] */
+    /* NAME_decode, _decode_resident, _decode_recent: 1: a head's blocks are a cluster, which adds its parts of o
+     * itself; the grid is [heads][slices] */
     long long joined;
     /* NULL, or sequences of different lengths, whose tokens are one axis, as in fpa_launch. Here batch is 1, length is
      * the number of all tokens, and strides of the batch's axis are those of tokens, so that a sequence begins at index
@@ -383,7 +387,8 @@ struct fpa_cuda_call {
     const void *cu_seqlens;
     long long cu_seqlens_bytes;
     long long sequences;
-    long long longest;        /* tokens of a sequence, at most; NAME_decode: also without cu_seqlens */
+    /* tokens of a sequence, at most; NAME_decode, NAME_sequence_scan: also without cu_seqlens */
+    long long longest;
     long long segment_tokens; /* of a segment; more than any sequence has, if each is one segment */
     long long whole; /* a sequence of at most so many tokens is one chunk, longer than `chunk` or not */
     long long empty_chunks; /* without tokens, at a sequence's end: 1 in the chunked form, if not causal */
@@ -414,7 +419,8 @@ struct fpa_cuda_backward {
     float *outputs;     /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
     double *query_sums; /* [B][query_heads][length]: contributions of queries to d_log_gate (q.d_q ...) */
     double *key_sums;   /* [B][H][length]: contributions of keys */
-    /* [sequences][chunks + 1][features][columns]: states at the ends of chunks, reversed states at their beginnings */
+    /* [sequences][chunks + 1][features][columns]: entry i is of the boundary before chunk i (the last one: after all
+     * chunks): the state of the tokens before it, and the reversed state of the tokens after it */
     void *states, *reversed;
     float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
     float *sequence_sums; /* [B][H][backward_entries]: the sums of these parts */

@@ -27,9 +27,10 @@ bool file_is_temporary(const char *name);
 /* Read a regular file of at most 1 GiB. The caller frees file->bytes. */
 fpa_status file_read(const char *path, fpa_file *file, fpa_error *error);
 
-/* Write the parts, one after another, to folder/name: to a temporary file, then fsync, rename, fsync of the
- * folder. On failure the folder is unchanged. A new file has the given mode less the process's umask; a file that
- * is replaced keeps its mode and its owner. */
+/* Write the parts, one after another, to folder/name: to a temporary file, then fsync, rename, fsync of the folder.
+ * On failure the folder is unchanged, unless only the last fsync failed: then the new file is in place. A new file
+ * has the given mode less the process's umask; a file that is replaced keeps its mode and, if this process may set
+ * it, its owner. */
 fpa_status file_write(const char *folder, const char *name, mode_t mode, const fpa_bytes *parts, int count,
                       fpa_error *error);
 

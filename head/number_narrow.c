@@ -10,8 +10,8 @@ static int bit_count(uint64_t value)
     return value ? 64 - __builtin_clzll(value) : 0;
 }
 
-/* num/den to the nearest double. The quotient is computed with 64 bits, with the remainder as a sticky bit, so
- * that it is rounded once, and equally on every machine. */
+/* num/den to the nearest double. If num or den has more than 53 bits, the quotient is computed with 64 bits, with the
+ * remainder as a sticky bit, so that it is rounded once, and equally on every machine. */
 static double ratio_value(uint64_t num, uint64_t den)
 {
     if (bit_count(num) <= 53 && bit_count(den) <= 53)

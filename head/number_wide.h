@@ -23,7 +23,7 @@ bool wide_equal(const fpa_wide *a, const fpa_wide *b);
 int wide_compare(arena *memory, fpa_number a, fpa_number b);
 size_t wide_bytes(const fpa_wide *a);
 int wide_exponent(const fpa_wide *a); /* exponent of a power of two nearby */
-/* numerator| modulo a prime; *den is the denominator modulo the prime. */
+/* |numerator| modulo a prime; *den is the denominator modulo the prime. */
 uint64_t wide_residue(const fpa_wide *a, uint64_t prime, uint64_t *den);
 
 /* Write decimal digits: "-3" or "-3/4". False: no memory. */

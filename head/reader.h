@@ -1,5 +1,5 @@
 /* head_reader: reads lines and words of a head's canonical text (format: text.c), for head_parse. After the first
- * error all functions do nothing, so that callers check in->status at the end only. */
+ * error functions read no further line and set no results, so that callers can check in->status at the end. */
 #ifndef FPAC_HEAD_READER_H
 #define FPAC_HEAD_READER_H
 

@@ -82,13 +82,12 @@ static inline int64_t planned_sequences(const struct fpa_launch *launch)
     return whole < 1 ? 1 : whole < launch->batch ? whole : launch->batch;
 }
 
-/* Whether, in all operands, the first token of a batch entry follows the last token of the entry before, at the
- * distance of two tokens, so that all entries are like one sequence. */
+/* Whether, in all operands, the first token of a batch entry is one token's stride after the last token of the entry
+ * before, so that all entries are like one sequence. Strides of an operand that is not given are 0. */
 static inline bool joins_batch(const struct fpa_launch *launch)
 {
-    const int64_t *strides[] = {launch->q_stride, launch->k_stride, launch->v_stride, launch->o_stride,
-                                launch->gate_stride, launch->den_stride,
-                                /* 0 if there is no such operand */
+    const int64_t *strides[] = {launch->q_stride,        launch->k_stride,       launch->v_stride,
+                                launch->o_stride,        launch->gate_stride,    launch->den_stride,
                                 launch->key_mask_stride, launch->position_stride};
     for (size_t i = 0; i < sizeof strides / sizeof *strides && launch->batch > 1; i++)
         if (strides[i][0] != launch->length * strides[i][1])

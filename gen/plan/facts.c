@@ -22,7 +22,7 @@ static double projection_flop(const fpa_plan *plan)
     return 2 * flop; /* of queries and of keys */
 }
 
-/* FLOP of one visible pair: its dot products, the polynomial of them, the product with v. */
+/* FLOP of one visible pair: its dot products and the product with v. The polynomial of the dots is not counted. */
 static double pair_flop(const fpa_plan *plan)
 {
     double flop = 2.0 * plan->head->dv;
@@ -91,8 +91,8 @@ void plan_facts(fpa_plan *plan)
 }
 
 /* FLOP of gradients. A pair: dots and gradients of scores twice, in the passes for queries and for keys, and once
- * each the sums for queries, keys and values. A token: updates of two states, three products with them, and the
- * features. */
+ * each the sums for queries, keys and values. A token: updates of two states, three products with them, pairs with
+ * half of its own chunk, and projections. Forming features is not counted. */
 void plan_backward_facts(fpa_plan *plan)
 {
     const fpa_head *head = plan->head;

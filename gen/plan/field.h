@@ -34,7 +34,7 @@ typedef struct fpa_field {
     const struct fpa_field *fields;
     size_t size;
     bool pointer;
-    int value; /* FIELD_VALUE: the constant; FIELD_INT, FIELD_LONG: added (1 turns an index into Lua's) */
+    int value; /* FIELD_VALUE: the constant; FIELD_INT: added (1 turns an index into Lua's) */
 } fpa_field;
 
 /* One struct of a plan with the table of its fields. */

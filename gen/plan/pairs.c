@@ -301,9 +301,10 @@ static double features_of(const fpa_head *head)
 
 bool halves_suit(const fpa_simplified *simple)
 {
-    /* the fewest features per factor for which product rows are faster than kernels of cells: an H200 took 19.0 ->
-     * 13.0 ns for a head with 13 features per factor, 27.9 -> 18.0 with 8 and 9.5 -> 11.9 with 6
-     * (docs/decisions/0102-several-dots-by-warpgroups.md) */
+    /* the fewest features per factor for which product rows replace kernels of cells. With the first kernels an H200
+     * took 19.0 -> 13.0 ns for a head with 13 features per factor, 27.9 -> 18.0 with 8 and 9.5 -> 11.9 with 6, so
+     * that the limit was 7 (docs/decisions/0102-several-dots-by-warpgroups.md); since then joining takes a third of
+     * the time (0112-product-rows-by-tokens.md) */
     enum { FEATURES_A_FACTOR = 4 };
     int tiles = 0, width = 0, factors = 0, count = 1;
     if (!suits(simple->head) || !has_plain_dots(&simple->score) || simple->head->scale != 1 ||

@@ -111,9 +111,9 @@ static bool weighs_keys(const fpa_simplified *simple)
     return is_weighted(simple) && !weighs_outputs(simple);
 }
 
-/* A normalised line has 1 / n and h beside its tokens (call.numbers) where rows [g, h] are too wide to be
- * gathered; and in f16 heads of whole pieces, where rows would have to be gathered as bf16: states are scaled by
- * powers of two to stay in the range of f16 (docs/decisions/0141). */
+/* A normalised line has 1 / n and h beside its tokens (call.numbers) where rows [g, h] would need several parts
+ * (passes_parts_are_full); and in f16 heads of whole pieces, where rows would have to be gathered as bf16: states are
+ * scaled by powers of two to stay in the range of f16 (docs/decisions/0141). */
 static bool has_numbers(const fpa_simplified *simple)
 {
     const fpa_head *head = simple->head;
@@ -425,8 +425,8 @@ static void add_pair(fpa_head *head, const fpa_simplified *simple, int index)
     }
 }
 
-/* The head of passes of values: the kernel is f(s), without a normaliser, and the values are all columns of [g,
- * h]. */
+/* The head of passes of values: the kernel is f(s), without a normaliser, and the values are the first rows.columns
+ * columns of [g, h]: all of them, or those of g alone. */
 static void make_values(fpa_head *head, const fpa_simplified *simple, const fpa_head *written)
 {
     const fpa_pass_rows rows = passes_rows(simple);

@@ -20,13 +20,13 @@
 
 /* Layout of a gathered row: q or k, zeros up to `values`, g or v, then h or 1 if the head is normalised, zeros. */
 typedef struct fpa_pass_rows {
-    /* columns before d_o or v; all columns, in whole pieces of 8. The dot g.v + h, and the values of the pass of values, are
-     * all columns from `values` on */
+    /* columns before d_o or v; all columns, in whole pieces of 8. The dot g.v + h is that of the columns from
+     * `values` on */
     int values, width;
     /* number of parts of the values, and columns of each part: the passes of rows of a line may be divided so
      * (passes_parts.h); 1: one pass has all columns */
     int parts, part;
-    int columns; /* columns of the pass of values */
+    int columns; /* values of the pass of values: so many columns from `values` on */
     int input;   /* first column that kernels of PASS_ROWS read; `values` if f' is constant */
     /* 1: f is a multiple of s. The contributions to gates' gradients are q.d_q and k.d_k, and passes of rows store
      * both */
@@ -113,11 +113,12 @@ int contraction_held_registers(int d, int values, bool sums);
  * (templates/cuda/backward_coordinates.cu.in). */
 bool coordinates_fit(const fpa_head *head);
 
-/* The heads of both passes, also if the pass of values contracts. of_rows: q and k are rows that kernels make
- * before, so that no pass is a forward pass of the head itself. With a gate or a normaliser, the pass of values is
- * a separate head that also has the columns of h: the gate's gradient is computed from the dots of its outputs and
- * the products of its states. For a line they are those of passes of rows, and the pass of values has the values
- * alone. On failure there are no heads. */
+/* The heads of the passes, except those that are forward passes of the head itself. There is one of passes of rows even
+ * if the pass of values contracts, unless all gradients of q and k are contractions. of_rows: q and k are rows that
+ * kernels make before, so that no pass is of the head itself. With a gate, or if it contracts, the pass of values has
+ * all columns of [g, h]: the gate's gradient is computed from the dots of its outputs and the products of its states.
+ * For a line these are those of passes of rows, and the pass of values has the values alone. On failure there are no
+ * heads. */
 fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, bool of_rows,
                        fpa_passes *passes, fpa_error *error);
 void passes_free(fpa_passes *passes);

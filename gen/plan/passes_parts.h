@@ -15,7 +15,8 @@ typedef struct fpa_pass_parts {
 /* The parts of so many columns of [g, h]: one, or for a line as few as kernels can read. */
 fpa_pass_parts passes_parts(int values, bool line);
 
-/* For a normalised line: whether rows [g, h] would need one more part than rows without h. */
+/* For a normalised line: whether rows [g, h] would need several parts, while values without h are one part, or divide
+ * into equal parts with nothing after them. */
 bool passes_parts_are_full(int values);
 /* Whether all rows begin at multiples of 16 bytes, and one part has room for the columns of h. */
 bool passes_parts_have_columns(int d, int values);

@@ -29,8 +29,8 @@ static bool is_known(const fpa_simplifier *s, const fpa_branch *form)
     return form->source == FPA_INPUT || s->matrices[form->source].kind == FPA_MATRIX_CONSTANT;
 }
 
-/* parent[f]: a form that occurs with f in a monomial; following parents leads to the first form of the set, which
- * is its own parent. */
+/* parent[f]: an earlier form of the set of f, which monomials connect; following parents leads to the first form of
+ * the set, which is its own parent. */
 static int set_root(const int *parent, int f)
 {
     while (parent[f] != f)

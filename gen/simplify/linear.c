@@ -32,7 +32,7 @@ static bool rows_ascend(const fpa_branch *branch)
     return true;
 }
 
-/* The rows with non-zero weights, ascending; arrays are shared with the branch if nothing changes. */
+/* The rows with non-zero weights, ascending; a branch without weights whose rows ascend shares its array. */
 static bool sort_rows(arena *memory, const fpa_branch *branch, fpa_branch *form)
 {
     *form = *branch;
@@ -68,8 +68,8 @@ static int64_t gcd(int64_t a, int64_t b)
     return a;
 }
 
-/* The greatest rational, at most 1, of which all weights are integer multiples; zero: one of the integers would
- * not be small. */
+/* The greatest rational of which all weights, which are at most 1, are integer multiples; zero: one of the integers
+ * would not be small. */
 static fpa_number common_measure(const fpa_branch *form)
 {
     int64_t top = 0, bottom = 1;

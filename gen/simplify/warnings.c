@@ -39,7 +39,7 @@ static void symbol_values(const fpa_head *head, const size_t *offsets, uint64_t 
                                                  row_value(&head->matrices[m], m, r, k, seed + 1);
 }
 
-/* k(q, k)| relative to the sum of its terms' magnitudes. */
+/* |k(q, k)| relative to the sum of its terms' magnitudes. */
 static double share_left(const fpa_head *head, const size_t *offsets, const double *values)
 {
     double sum = 0, size = 0;

@@ -8,7 +8,7 @@
 
 enum { MAX_HEADS = 1024 /* matrices of one dense { heads = ... } */ };
 
-/* Bytes of weight w beyond the struct; a number that is equal to its predecessor shares the bytes of that. */
+/* Bytes of weight w beyond the struct: 0 if it shares the digits of its predecessor. */
 static size_t own_bytes(const fpa_number *gram, size_t w)
 {
     return w && gram[w].wide == gram[w - 1].wide ? 0 : number_bytes(gram[w]);

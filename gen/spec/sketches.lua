@@ -14,8 +14,8 @@ end
 -- ---- polynomials ----
 --
 -- All of these except polysketch are unbiased estimates of (c + g q . k)^p, with the same map for q and k. They sketch
--- x~ = (x, sqrt(c / g)), with which c + g q . k = g q~ . k~; the factor g^p is in their gain. A sketch is drawn from a
--- seed; `heads = n` draws one for each of n key/value heads.
+-- x~ = (x, sqrt(c / g)), with which c + g q . k = g q~ . k~; the factor g^p is in their gain, or in the weight
+-- of countsketch. A sketch is drawn from a seed; `heads = n` draws one for each of n key/value heads.
 
 -- Reads a sketch's options: d, p, size, c, g and the number of heads; also returns the number of columns of x~.
 local function sketch_options(what, o)

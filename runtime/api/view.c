@@ -209,7 +209,7 @@ static int64_t distance(int64_t stride)
 }
 
 /* Checks that no two elements share memory, by a sufficient condition that holds for every layout that permutes,
- * slices or pads axes: from the innermost axis outwards, each stride is larger than the range of all inner axes. */
+ * slices or pads axes: from the innermost axis outwards, each stride is at least the range of all inner axes. */
 void view_distinct(fpa_checks *c, const fpa_view *view)
 {
     int order[VIEW_MAX_AXES];
@@ -234,7 +234,7 @@ void view_distinct(fpa_checks *c, const fpa_view *view)
     }
 }
 
-/* The bytes of an array's elements modulo a period, as an interval on a circle; false: they cover all of it. */
+/* The bytes of an array's elements modulo a period, as an interval on a circle; false: it is longer than that. */
 static bool residues(const fpa_view *view, int64_t period, int64_t *first, int64_t *length)
 {
     const int64_t item = (int64_t)view_item(view);

@@ -143,8 +143,8 @@ static real pass_turn(lifting *l, const fpa_lift_part *part, lifted u, int r, re
     return a * along;
 }
 
-/* The gradient of a coordinate after rounding to 16 bits, since kernels of 16-bit heads store it between two
- * kernels (docs/numerics.md). */
+/* The gradient of a coordinate, which the plain computation rounds to the type of its arithmetic, since kernels of
+ * 16-bit heads store it in that type between two kernels (docs/numerics.md). */
 static real arrived(const lifting *l, real d)
 {
     return narrow_row(l->walk, d);

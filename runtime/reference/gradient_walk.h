@@ -345,8 +345,8 @@ static real divisor(const fpa_head *head, real den, real *slope)
     }
 }
 
-/* The effect of eps, which kernels round to float32, if the sum nearly cancels it. For magnitudes: the factor by
- * which they increase. */
+/* The effect of eps, which kernels round to float32, if the sum nearly cancels it: for magnitudes the
+ * factor by which they increase, else 1. */
 static real shared_with_eps(const walk *w, real n)
 {
     const fpa_head *head = w->problem->head;

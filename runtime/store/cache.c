@@ -118,7 +118,7 @@ void cache_key(const char *const *fields, int count, char key[KEY_TEXT])
     SHA2_CTX sha;
     SHA256Init(&sha);
     for (int i = 0; i < count; i++) {
-        /* the length comes first, so that */
+        /* the length comes first, so that ("ab", "c") and ("a", "bc") have different keys */
         uint64_t length = strlen(fields[i]);
         uint8_t prefix[8];
         for (int b = 0; b < 8; b++)

@@ -13,7 +13,7 @@ typedef struct fpa_lock {
 } fpa_lock;
 
 /* Wait until no other process or thread compiles the entry of that key. Then the caller either holds the lock,
- * until lock_release, or continues without it (fd -1): because the holder released it (the entry is in the cache,
+ * until lock_release, or continues without it (path NULL): because the holder released it (the entry is in the cache,
  * or cannot be compiled), because the folder supports no locks, or because ten minutes have passed. If a holder
  * dies, one of the waiting callers gets the lock. what: the head's name, for the log. */
 void lock_take(const fpa_cache *cache, const fpa_options *options, const char *key, const char *what,

@@ -212,7 +212,7 @@ static bool parse_file(fpa_lines *r, int kind, fpa_bundle_file *file)
            word_copy(file->digest, sizeof file->digest, digest);
 }
 
-/* Reads the lines of files `first` to `end` - 1, in this order; those from `needed` on may be missing. Stops at
+/* Reads the lines of files `first` to `end` - 1, in this order; those after `needed` may be missing. Stops at
  * the first line that is not a file's; *fine: there is such a line. */
 static fpa_status parse_files(fpa_lines *r, int first, int needed, int end, fpa_bundle_entry *entry,
                               bool *fine)

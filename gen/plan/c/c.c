@@ -124,7 +124,7 @@ static double chunk_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, 
 }
 
 /* Seconds of a chunk of three heads on two threads: first each thread has a head, then they share the third one;
- * or one thread computes it, if sharing takes longer (*shared). */
+ * or, if sharing takes longer, one thread computes it. *shared: whether they share it. */
 static double step_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, int step, bool *shared)
 {
     const double alone = chunk_seconds(plan, cpu, form, step, 1),
@@ -133,8 +133,8 @@ static double step_seconds(const fpa_plan *plan, const fpa_cpu *cpu, int form, i
     return alone + (*shared ? both : alone);
 }
 
-/* Chooses the chunk, a whole number of panels, with the fewest seconds per token, and whether teams of threads
- * share a head in the chunked and the recurrent form. Returns the seconds per token. */
+/* Chooses the chunk, that of the head or the whole number of panels with the fewest seconds per token, and whether
+ * teams of threads share a head in the chunked and the recurrent form. Returns the seconds per token. */
 static double choose_chunk(fpa_plan *plan, const fpa_cpu *cpu)
 {
     const int panel = plan->c.tokens, fixed = plan->head->chunk, most = MAX_CHUNK * (plan->c.pairs ? 2 : 1);
