@@ -17,8 +17,8 @@ bool nearest_plausible(const char *word, const char *name);
  * plausible. */
 const char *nearest_name(const char *word, const char *const *candidates);
 
-/* The error for a word that is none of the candidates: "chunkd is no form; did you mean chunked? (auto, parallel,
- * ...)". */
+/* The error for a word that is none of the candidates: "chunkd is no form; did you mean chunked? (there are
+ * auto, parallel, ...)". */
 fpa_status fail_unknown(fpa_error *error, const char *where, const char *word, const char *kind,
                         const char *const *candidates);
 

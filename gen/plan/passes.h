@@ -113,12 +113,12 @@ int contraction_held_registers(int d, int values, bool sums);
  * (templates/cuda/backward_coordinates.cu.in). */
 bool coordinates_fit(const fpa_head *head);
 
-/* The heads of the passes, except those that are forward passes of the head itself. There is one of passes of rows even
- * if the pass of values contracts, unless all gradients of q and k are contractions. of_rows: q and k are rows that
- * kernels make before, so that no pass is of the head itself. With a gate, or if it contracts, the pass of values has
- * all columns of [g, h]: the gate's gradient is computed from the dots of its outputs and the products of its states.
- * For a line these are those of passes of rows, and the pass of values has the values alone. On failure there are no
- * heads. */
+/* The heads of the passes, except those that are forward passes of the head itself. There is one of passes of rows
+ * even if the pass of values contracts, unless all gradients of q and k are contractions. of_rows: q and k are rows
+ * that kernels make before, so that no pass is of the head itself. With a gate, or if it contracts, the pass of
+ * values has all columns of [g, h]: the gate's gradient is computed from the dots of its outputs and the products of
+ * its states. For a line these are those of passes of rows, and the pass of values has the values alone. On failure
+ * there are no heads. */
 fpa_status passes_make(const fpa_simplified *simple, const fpa_head *written, bool of_rows,
                        fpa_passes *passes, fpa_error *error);
 void passes_free(fpa_passes *passes);

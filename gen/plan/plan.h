@@ -98,8 +98,8 @@ int plan_widest(const fpa_target *target);
 int plan_widest_values(const fpa_target *target);
 /* FPA_OK, or UNSUPPORTED if gradients of the head are not implemented, with the reason. */
 fpa_status plan_check_backward(const fpa_head *written, const fpa_target *target, fpa_error *error);
-/* The operands of kernels of gradients: q and k, or, if there are matrices or weights, rows made of them
- * (made->width > 0). *has_passes: whether gradients are forward passes of these operands, or of their features
+/* The operands of kernels of gradients: q and k, or rows made of them (made->width > 0) if there are a lift, matrices
+ * or weights. *has_passes: whether gradients are forward passes of these operands, or of their features
  * (made->line). Passes read q and k as given where they can. The caller frees `made`. */
 fpa_status plan_operands(const fpa_simplified *simple, const fpa_head *written, const fpa_target *target,
                          fpa_row_head *made, bool *has_passes, fpa_error *error);

@@ -22,7 +22,8 @@ static int *number_dots(arena *memory, const fpa_expression *e, int *count)
     return number;
 }
 
-/* Operations of one score: two for each row of every dot, one for each factor, and one for each sum of monomials. */
+/* Operations of one score: two for each row of every dot; for each monomial one for each factor, and one for its
+ * weight if that is not 1. */
 bool score_cost(arena *memory, const fpa_expression *e, double *cost)
 {
     int dots;

@@ -64,9 +64,9 @@ int symmetry_dimension(const fpa_symmetry *symmetry); /* dimension of the group;
 const char *symmetry_kind_name(
     fpa_symmetry_kind kind); /* "exact", "at least", "at run time", "behind maps", "too large" */
 
-/* The group and its spaces in words, cut with "..." if they are long: "O(8)^8, exchanges of 8 spaces of 8", where
- * G stands for a group of which only the dimension is known; and "1-8 | 9-16 | a space of 16 (k does not see it)",
- * with coordinates counted from 1. */
+/* The group and its spaces in words, cut with "..." if they are long: "O(8)^8, permutations of 8 spaces of
+ * dimension 8", where G stands for a group of which only the dimension is known; and "1-8 | 9-16 | a space of 16 (k
+ * does not depend on it)", with coordinates counted from 1. */
 enum { SYMMETRY_TEXT = 160 };
 void symmetry_group_text(char text[SYMMETRY_TEXT], const fpa_symmetry *symmetry);
 void symmetry_space_text(char text[SYMMETRY_TEXT], const fpa_symmetry *symmetry);

@@ -425,7 +425,7 @@ fpa_status cache_store(const fpa_cache *cache, const char *key, const fpa_object
     };
     entry_name(key, name);
     fpa_status status = file_write(cache->folder, name, 0600, parts, 3, error);
-    if (status == FPA_OK) { /* failures are ignored: a later call will remove them */
+    if (status == FPA_OK) { /* failures are ignored: a later call removes what remains */
         visit(cache, is_abandoned, true, &entries, &bytes, NULL);
         trim(cache, name, &entries, NULL);
     }
