@@ -32,8 +32,8 @@
  *   NAME_split_reduction    adds the parts of o from blocks that share a head
  *   NAME_state_product      in a module that is a pass of gradients: products of the states of two passes in
  *                           opposite directions, at the end of each chunk
- *   NAME_chunk_contraction  in such a module whose kernel is a square: gradients of queries, from the copies of the
- *                           state and the chunk's own keys
+ *   NAME_chunk_contraction  in such a module whose kernel is of degree 2, or higher in the parallel form: gradients
+ *                           of queries, from the copies of the state and the chunk's own keys
  *
  * Gradients are a file of their own, with NAME_gate_scan and
  *
@@ -57,9 +57,9 @@
  *   NAME_backward_pass_gates  d_log_gate from such passes
  *
  * Parameters, in this order: one fpa_cuda_call; an fpa_cuda_backward (NAME_backward_...) or fpa_cuda_maps
- * (NAME_cluster_scan, NAME_sequence_scan, and on warpgroups NAME_fused_chunk); an array of the addresses of the
- * run-time matrices, if the head has any. On warpgroups NAME_chunk_state and NAME_chunk_output, and
- * NAME_parallel_output, have fpa_cuda_maps in place of that array.
+ * (NAME_cluster_scan, NAME_sequence_scan, and NAME_fused_chunk if geometry.fused_total is not 0); an array of the
+ * addresses of the run-time matrices, if the head has any. On warpgroups NAME_chunk_state and NAME_chunk_output, and
+ * NAME_parallel_output and NAME_chunk_contraction, have fpa_cuda_maps in place of that array.
  * Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
@@ -81,7 +81,7 @@
 #define FPA_CUDA_PART_BACKWARD_KEYS 3
 #define FPA_CUDA_PART_BACKWARD_QUERIES 4
 #define FPA_CUDA_PART_BACKWARD_STATE 5 /* NAME_backward_state, and all kernels without another part */
-#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* kernels of made rows: NAME_backward_project, _unproject ... */
+#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* kernels of made or padded rows, and gradients of matrices */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
