@@ -10,11 +10,11 @@ enum {
 
 /* Counts over all kernels of a head's gradients. */
 typedef struct cuda_backward_counts {
-    double pair; /* instructions of a warp for 16 tokens and 16 others, queries or keys of these */
+    double pair; /* instructions of a warp for 16 queries with 16 keys, and for 16 keys with 16 queries */
     double
         state; /* instructions of a warp for 16 tokens: products with states, and updates of states, for chunks of any length */
     double copies; /* bytes of the states between two chunks, written and read in both passes */
-    double warps;  /* warps on a multiprocessor, each with 16 tokens of its own */
+    double warps;  /* warps on a multiprocessor, each of which processes 16 tokens at a time */
 } cuda_backward_counts;
 
 /* Tokens of a chunk if warps compute features of packed rows, so that their instructions limit the kernel: the chunk is doubled while

@@ -39,7 +39,7 @@ double cuda_memory_alone(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpg
 double cuda_clocks(const fpa_gpu *gpu, const fpa_cuda_sum *sum, bool warpgroups, double warps);
 
 /* Clocks of a multiprocessor for queries of NAME_chunk_output by portable kernels, for any GPU: from clocks of shared memory, 16 x 8 x 16
- * products, and bytes that are read from the second-level cache. The longest of these overlaps with half of the others. */
+ * products, and bytes that are read from the second-level cache. The time is the longest of these and half of the others. */
 double cuda_query_clocks(double shared, double products, double bytes);
 
 /* The work of a launch. */

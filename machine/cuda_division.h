@@ -73,7 +73,8 @@ static inline int64_t cuda_scan_clusters(int64_t room, int64_t lines)
 }
 
 /* Clusters that process whole items (sequences of a line) in turn, if `places` fit: one for each item, or the fewest that need no more
- * rounds. So all have the same number of items; if lines divide this number, heads of a token are read at about the same time. */
+ * rounds. So all have about the same number of items; if the number of clusters is a multiple of that of lines, heads
+ * of a token are read at about the same time. */
 static inline int64_t cuda_even_clusters(int64_t items, int64_t places)
 {
     return places < 1 || items <= places ? items : divide_up(items, divide_up(items, places));

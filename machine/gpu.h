@@ -24,8 +24,9 @@ enum { GPU_ISSUE = 4, GPU_LATENCY = 4, GPU_BLOCK_OWN = 1024, GPU_MOST_BLOCKS = 3
  * (docs/decisions/0017-decode.md). */
 #define GPU_KEPT 0.1
 
-/* What states whose rows begin amid 16 bytes take longer, at least, if the rows of all blocks that are there at a time are much more than the
- * second-level cache: so much of the share that exceeds it (docs/decisions/0213-idle-threads-of-a-ring.md). */
+/* By this fraction updating states takes longer if their rows are not multiples of 16 bytes and the rows of the blocks
+ * that run at a time are far larger than the second-level cache; of smaller ones this times the share that exceeds it
+ * (docs/decisions/0213-idle-threads-of-a-ring.md). */
 #define GPU_APART 0.1
 
 typedef struct fpa_gpu {

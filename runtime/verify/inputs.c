@@ -78,9 +78,9 @@ static double *draw_vectors(const fpa_trial *t, int64_t heads, int width, double
     return x;
 }
 
-/* Log-gates: from -0.5 to 0, every eighth exactly 0, so that a chunk has next to no effect two chunks later. Slow: from -1/64 to 0, so
- * that much of it remains. Extreme: some gates erase the past entirely or nearly, and products of a few gates, or a single one, are
- * outside the range of f32. */
+/* Log-gates: from -0.5 to 0, an eighth of them exactly 0, so that a chunk has next to no effect two chunks later.
+ * Slow: from -1/64 to 0, so that much of it remains. Extreme: some gates erase the past entirely or nearly, and
+ * products of a few gates, or a single one, are outside the range of f32. */
 static double *draw_gate(const fpa_trial *t, uint64_t *state)
 {
     const bool slow = t->shape.inputs == INPUTS_SLOW_GATE || t->shape.inputs == INPUTS_SLOW_POSITIVE;
