@@ -30,7 +30,7 @@
  *   0..31: x[1-32]
  *
  * With v' = [v, 1] and d_o' = [d_o / n, -(o.d_o) n'(den) / n], S the state of the tokens before a chunk and R the
- * reversed state, the sum of phi(q) d_o'' over the tokens after it:
+ * reversed state, the sum of the outer products of phi(q) and d_o' over the tokens after it:
  *   dphi(q) = S d_o', dphi(k) = R v', dv = R' phi(k), and inside a chunk pair by pair.
  * S and R have the layout of a state.
  */

@@ -103,8 +103,8 @@ enum {
  *   NAME_split_reduction    adds the parts of o from blocks that share a head
  *   NAME_state_product      in a module that is a pass of gradients: products of the states of two passes in
  *                           opposite directions, at the end of each chunk
- *   NAME_chunk_contraction  in such a module whose kernel is a square: gradients of queries, from the copies of the
- *                           state and the chunk's own keys
+ *   NAME_chunk_contraction  in such a module whose kernel is of degree 2, or higher in the parallel form: gradients
+ *                           of queries, from the copies of the state and the chunk's own keys
  *
  * Gradients are a file of their own, with NAME_gate_scan and
  *
@@ -128,9 +128,9 @@ enum {
  *   NAME_backward_pass_gates  d_log_gate from such passes
  *
  * Parameters, in this order: one fpa_cuda_call; an fpa_cuda_backward (NAME_backward_...) or fpa_cuda_maps
- * (NAME_cluster_scan, NAME_sequence_scan, and on warpgroups NAME_fused_chunk); an array of the addresses of the
- * run-time matrices, if the head has any. On warpgroups NAME_chunk_state and NAME_chunk_output, and
- * NAME_parallel_output, have fpa_cuda_maps in place of that array.
+ * (NAME_cluster_scan, NAME_sequence_scan, and NAME_fused_chunk if geometry.fused_total is not 0); an array of the
+ * addresses of the run-time matrices, if the head has any. On warpgroups NAME_chunk_state and NAME_chunk_output, and
+ * NAME_parallel_output and NAME_chunk_contraction, have fpa_cuda_maps in place of that array.
  * Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
@@ -152,7 +152,7 @@ enum {
 #define FPA_CUDA_PART_BACKWARD_KEYS 3
 #define FPA_CUDA_PART_BACKWARD_QUERIES 4
 #define FPA_CUDA_PART_BACKWARD_STATE 5 /* NAME_backward_state, and all kernels without another part */
-#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* kernels of made rows: NAME_backward_project, _unproject ... */
+#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* kernels of made or padded rows, and gradients of matrices */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
@@ -363,7 +363,9 @@ struct fpa_cuda_call {
     /* [B][H][segments][features][columns]: the state of a segment's tokens alone, its total; NAME_sequence_scan:
      * [clusters] states that clusters pass on to the next one */
     float *totals;
-    /* [B][query_heads][length][slices][]: parts of o: dv sums and the sum of scores, each rounded up to 4 */
+    /* Kernels of decoding: [B][query_heads][length][slices][]: parts of o: dv sums and the sum of scores, each
+     * rounded up to 4. NAME_fused_chunk: [B][H][features][columns], or as a total: the state after the last segment,
+     * from which a later launch stores the final one; NULL: it stores the final state itself */
     float *partial;
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each; NULL: NAME_chunk_state processes no keys in this call */
@@ -407,9 +409,10 @@ struct fpa_cuda_call {
      * waits for a copy until so many of their blocks have counted in `progress`. 0: it runs afterwards */
     long long awaited;
     long long lift_slices; /* NAME_lift_rows: blocks that share some tokens' coordinates */
-    long long slices; /* NAME_decode, _decode_resident, _decode_recent: blocks that share a head's features */
-    long long share;  /* features of such a block, at most */
-    long long group;  /* query heads of each key head */
+    /* NAME_decode, _decode_resident, _decode_recent, _decode_draft: blocks that share a head */
+    long long slices;
+    long long share; /* features of such a block, at most */
+    long long group; /* query heads of each key head */
     /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; heads with a window: of k and v before
      * q's first. With cu_seqlens, which then count keys, of sequences of one query each: keys less queries in all */
     long long recent;
@@ -446,7 +449,8 @@ struct fpa_cuda_call {
     /* NAME_state_product: states of a reversed pass at the same places, and products of `states` with these */
     const void *reversed_states;
     double *products; /* [B][H][chunks]: at the beginning of each chunk but the first */
-    /* NAME_decode: 1: a head's blocks are a cluster, which adds its parts of o itself; the grid is [heads][slices] */
+    /* NAME_decode, _decode_resident, _decode_recent: 1: a head's blocks are a cluster, which adds its parts of o
+     * itself; the grid is [heads][slices] */
     long long joined;
     /* NULL, or sequences of different lengths, whose tokens are one axis, as in fpa_launch. Here batch is 1, length is
      * the number of all tokens, and strides of the batch's axis are those of tokens, so that a sequence begins at index
@@ -454,7 +458,8 @@ struct fpa_cuda_call {
     const void *cu_seqlens;
     long long cu_seqlens_bytes;
     long long sequences;
-    long long longest;        /* tokens of a sequence, at most; NAME_decode: also without cu_seqlens */
+    /* tokens of a sequence, at most; NAME_decode, NAME_sequence_scan: also without cu_seqlens */
+    long long longest;
     long long segment_tokens; /* of a segment; more than any sequence has, if each is one segment */
     long long whole; /* a sequence of at most so many tokens is one chunk, longer than `chunk` or not */
     long long empty_chunks; /* without tokens, at a sequence's end: 1 in the chunked form, if not causal */
@@ -485,7 +490,8 @@ struct fpa_cuda_backward {
     float *outputs;     /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
     double *query_sums; /* [B][query_heads][length]: contributions of queries to d_log_gate (q.d_q ...) */
     double *key_sums;   /* [B][H][length]: contributions of keys */
-    /* [sequences][chunks + 1][features][columns]: states at the ends of chunks, reversed states at their beginnings */
+    /* [sequences][chunks + 1][features][columns]: entry i is of the boundary before chunk i (the last one: after all
+     * chunks): the state of the tokens before it, and the reversed state of the tokens after it */
     void *states, *reversed;
     float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
     float *sequence_sums; /* [B][H][backward_entries]: the sums of these parts */
@@ -1070,8 +1076,8 @@ struct part {
     int index;
 };
 
-/* Part number `index` of all: `parts` for each head of a sequence, of `tokens` tokens each. In packed batches heads
- * come first, so that all heads of a sequence are processed, and read, at about the same
+/* Part number `index` of all: `parts` for each head of a sequence, of `tokens` tokens each. In packed batches the
+ * head is the fastest index, so that all heads of a sequence are processed, and read, at about the same
  * time. */
 __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
                                                i64 tokens)
@@ -1964,7 +1970,7 @@ __device__ __forceinline__ void store_output(const float (*c)[ALL_TILES][4], u32
     flush_output<tiles>(shared, o, stride, count, block, aligned);
 }
 
-/* The item's QUERY_TOKENS queries: the last ones of a sequence (of a packed batch) come first. */
+/* The item's QUERY_TOKENS queries: the last ones of a sequence, or of the whole packed batch, come first. */
 __device__ __forceinline__ struct part query_part_of(const struct fpa_cuda_call &call, u32 item)
 {
     const u32 blocks = (u32)(call.cu_seqlens ? call.length / QUERY_TOKENS + call.sequences
@@ -2248,7 +2254,8 @@ linear_d64_fused_chunk(const __grid_constant__ struct fpa_cuda_call call)
  *
  * A block processes a run of features (rows of the state) of one head for all tokens. A thread has a few columns of
  * every ROWS-th row: it adds the key's part, writes the row back, and adds the row times the queries' features to its
- * own sums. These are added up at the end of a token. Copies of the first rows are issued before all other work. */
+ * own sums. These are added up at the end of a token. Copies of the first rows are issued before any data is waited
+ * for. */
 
 enum {
     DECODE_THREADS = 256,
@@ -3890,8 +3897,8 @@ __device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, co
 }
 
 /* Adds these tokens' values, weighted, to the threads' sums; groups of LANES threads take tokens in turn. A value is
- * skipped for earlier queries, not multiplied by zero, since values after the last accepted token need not be
- * finite. */
+ * skipped for earlier queries, not multiplied by zero: a later token of the draft must not change their outputs, even
+ * if its value is not finite. */
 template <typename grid>
 __device__ __forceinline__ void draft_add_own(const struct fpa_cuda_call &call, const struct step_task &task,
                                               const struct draft_task &draft, int first, int count,

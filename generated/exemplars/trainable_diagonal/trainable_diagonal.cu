@@ -90,8 +90,8 @@ enum {
  *   NAME_split_reduction    adds the parts of o from blocks that share a head
  *   NAME_state_product      in a module that is a pass of gradients: products of the states of two passes in
  *                           opposite directions, at the end of each chunk
- *   NAME_chunk_contraction  in such a module whose kernel is a square: gradients of queries, from the copies of the
- *                           state and the chunk's own keys
+ *   NAME_chunk_contraction  in such a module whose kernel is of degree 2, or higher in the parallel form: gradients
+ *                           of queries, from the copies of the state and the chunk's own keys
  *
  * Gradients are a file of their own, with NAME_gate_scan and
  *
@@ -115,9 +115,9 @@ enum {
  *   NAME_backward_pass_gates  d_log_gate from such passes
  *
  * Parameters, in this order: one fpa_cuda_call; an fpa_cuda_backward (NAME_backward_...) or fpa_cuda_maps
- * (NAME_cluster_scan, NAME_sequence_scan, and on warpgroups NAME_fused_chunk); an array of the addresses of the
- * run-time matrices, if the head has any. On warpgroups NAME_chunk_state and NAME_chunk_output, and
- * NAME_parallel_output, have fpa_cuda_maps in place of that array.
+ * (NAME_cluster_scan, NAME_sequence_scan, and NAME_fused_chunk if geometry.fused_total is not 0); an array of the
+ * addresses of the run-time matrices, if the head has any. On warpgroups NAME_chunk_state and NAME_chunk_output, and
+ * NAME_parallel_output and NAME_chunk_contraction, have fpa_cuda_maps in place of that array.
  * Sizes are elements unless a name says bytes. */
 #ifndef FPA_CUDA_CALL_H
 #define FPA_CUDA_CALL_H
@@ -139,7 +139,7 @@ enum {
 #define FPA_CUDA_PART_BACKWARD_KEYS 3
 #define FPA_CUDA_PART_BACKWARD_QUERIES 4
 #define FPA_CUDA_PART_BACKWARD_STATE 5 /* NAME_backward_state, and all kernels without another part */
-#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* kernels of made rows: NAME_backward_project, _unproject ... */
+#define FPA_CUDA_PART_BACKWARD_ROWS 8  /* kernels of made or padded rows, and gradients of matrices */
 #ifdef FPA_CUDA_PART
 #define FPA_CUDA_HAS(part) ((part) == FPA_CUDA_PART)
 #else
@@ -350,7 +350,9 @@ struct fpa_cuda_call {
     /* [B][H][segments][features][columns]: the state of a segment's tokens alone, its total; NAME_sequence_scan:
      * [clusters] states that clusters pass on to the next one */
     float *totals;
-    /* [B][query_heads][length][slices][]: parts of o: dv sums and the sum of scores, each rounded up to 4 */
+    /* Kernels of decoding: [B][query_heads][length][slices][]: parts of o: dv sums and the sum of scores, each
+     * rounded up to 4. NAME_fused_chunk: [B][H][features][columns], or as a total: the state after the last segment,
+     * from which a later launch stores the final one; NULL: it stores the final state itself */
     float *partial;
     float *running; /* [B][H][state_elements rounded up to 4]: the state between tokens of a recurrent call */
     /* [B][H][gate_row / 64], FPA_CUDA_DECAYS bytes each; NULL: NAME_chunk_state processes no keys in this call */
@@ -394,9 +396,10 @@ struct fpa_cuda_call {
      * waits for a copy until so many of their blocks have counted in `progress`. 0: it runs afterwards */
     long long awaited;
     long long lift_slices; /* NAME_lift_rows: blocks that share some tokens' coordinates */
-    long long slices; /* NAME_decode, _decode_resident, _decode_recent: blocks that share a head's features */
-    long long share;  /* features of such a block, at most */
-    long long group;  /* query heads of each key head */
+    /* NAME_decode, _decode_resident, _decode_recent, _decode_draft: blocks that share a head */
+    long long slices;
+    long long share; /* features of such a block, at most */
+    long long group; /* query heads of each key head */
     /* NAME_decode_recent: tokens of k, v and log_gate before the query's own; heads with a window: of k and v before
      * q's first. With cu_seqlens, which then count keys, of sequences of one query each: keys less queries in all */
     long long recent;
@@ -433,7 +436,8 @@ struct fpa_cuda_call {
     /* NAME_state_product: states of a reversed pass at the same places, and products of `states` with these */
     const void *reversed_states;
     double *products; /* [B][H][chunks]: at the beginning of each chunk but the first */
-    /* NAME_decode: 1: a head's blocks are a cluster, which adds its parts of o itself; the grid is [heads][slices] */
+    /* NAME_decode, _decode_resident, _decode_recent: 1: a head's blocks are a cluster, which adds its parts of o
+     * itself; the grid is [heads][slices] */
     long long joined;
     /* NULL, or sequences of different lengths, whose tokens are one axis, as in fpa_launch. Here batch is 1, length is
      * the number of all tokens, and strides of the batch's axis are those of tokens, so that a sequence begins at index
@@ -441,7 +445,8 @@ struct fpa_cuda_call {
     const void *cu_seqlens;
     long long cu_seqlens_bytes;
     long long sequences;
-    long long longest;        /* tokens of a sequence, at most; NAME_decode: also without cu_seqlens */
+    /* tokens of a sequence, at most; NAME_decode, NAME_sequence_scan: also without cu_seqlens */
+    long long longest;
     long long segment_tokens; /* of a segment; more than any sequence has, if each is one segment */
     long long whole; /* a sequence of at most so many tokens is one chunk, longer than `chunk` or not */
     long long empty_chunks; /* without tokens, at a sequence's end: 1 in the chunked form, if not causal */
@@ -472,7 +477,8 @@ struct fpa_cuda_backward {
     float *outputs;     /* [B][query_heads][length][2]: 1 / n, gradient of the sum of scores */
     double *query_sums; /* [B][query_heads][length]: contributions of queries to d_log_gate (q.d_q ...) */
     double *key_sums;   /* [B][H][length]: contributions of keys */
-    /* [sequences][chunks + 1][features][columns]: states at the ends of chunks, reversed states at their beginnings */
+    /* [sequences][chunks + 1][features][columns]: entry i is of the boundary before chunk i (the last one: after all
+     * chunks): the state of the tokens before it, and the reversed state of the tokens after it */
     void *states, *reversed;
     float *parts;         /* [sequences][part_count][backward_entries]: gradients of matrices; NULL: none */
     float *sequence_sums; /* [B][H][backward_entries]: the sums of these parts */
@@ -1229,8 +1235,8 @@ struct part {
     int index;
 };
 
-/* Part number `index` of all: `parts` for each head of a sequence, of `tokens` tokens each. In packed batches heads
- * come first, so that all heads of a sequence are processed, and read, at about the same
+/* Part number `index` of all: `parts` for each head of a sequence, of `tokens` tokens each. In packed batches the
+ * head is the fastest index, so that all heads of a sequence are processed, and read, at about the same
  * time. together: called by whole warps. */
 template <bool together = false>
 __device__ __forceinline__ struct part part_of(const struct fpa_cuda_call &call, u32 index, u32 heads, u32 parts,
@@ -1578,7 +1584,8 @@ __device__ __forceinline__ void barrier_await(u32 barrier, u32 bytes)
     asm volatile("mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%0], %1;" : : "r"(barrier), "r"(bytes) : "memory");
 }
 
-/* Copies a box by the copy engine: 64 numbers, from `column` on, of 64 tokens, with zeros outside of the tensor. */
+/* Copies a box by the copy engine, from `column` and `token` on, with zeros outside of the tensor. The map says how
+ * many numbers and tokens a box has: mostly 64 of each. */
 __device__ __forceinline__ void copy_box(u32 to, const struct fpa_tensor_map &map, int column, int head, int token,
                                          int batch, u32 barrier)
 {
@@ -1595,7 +1602,7 @@ __device__ __forceinline__ void copy_out(void *to, u32 from, u32 bytes)
                  : : "l"(to), "r"(from), "r"(bytes) : "memory");
 }
 
-/* The same for a box: 64 numbers of 16 tokens, from swizzled rows. What is outside of the tensor is not written. */
+/* The same for a box of 16 tokens, from swizzled rows. What is outside of the tensor is not written. */
 __device__ __forceinline__ void send_box(const struct fpa_tensor_map &map, u32 from, int column, int head, int token,
                                          int batch)
 {
@@ -4028,7 +4035,7 @@ __device__ __forceinline__ int first_query_tile(const struct keys_walk &walk, in
 enum { SCORE_PLACES = 2 };
 
 /* c[m] += scores times values of one tile of keys, for tiles of queries m = first to end - 1. With two buffers for
- * scores, a tile's product with values is in flight while the next tile's dots are computed. masked: queries of tile
+ * scores, a tile's product with values is in flight while the next tile's scores are formed. masked: queries of tile
  * `first` see only keys up to number last_key (the lane's first query) of the tile. looked: the edge barrier of the
  * stage, after which its values are finite. */
 template <int first, int end>
@@ -4087,7 +4094,7 @@ __device__ __forceinline__ void read_keys(float (*c)[N / 2], const struct fpa_cu
         if (tile >= walk.edge) {
             /* also if the edge is in another warpgroup's queries */
             barrier_wait(shared + EDGE_BARRIERS + at.slot * 8, at.phase);
-            if (is_first_lane()) /* the lane that frees the stage */
+            if (is_first_lane()) /* which arrives below, at the stage's free barrier, after it has read the word */
                 leaked |= get_word(shared + KEY_EDGES + at.slot * 4);
         }
         if (is_first_lane())
@@ -4282,7 +4289,7 @@ __device__ __forceinline__ void load_pieces(u32 to, const element *x, i64 stride
  * Warpgroups of keys hold the state as fp32 sums: for each panel they write a copy of the state, then add the panel's
  * keys. Warpgroups of queries multiply the copy and the panel's own keys, and store o. Full and free barriers of
  * panels, values, raw vectors and copies connect them. Totals of segments have no queries: there the warpgroups of
- * queries add keys, or pack (if the number of raw stages is even), every second panel each. */
+ * queries add keys (the first one) and pack (the last one), every second panel each. */
 enum {
     KEY_GROUPS = 1,         /* warpgroups of keys */
     QUERY_GROUPS = 2,       /* warpgroups of queries, which process panels in turn */
@@ -4316,7 +4323,7 @@ enum {
     AT_PANELS = 122880,
     PANEL_BARRIERS = 189696,       /* full, then free */
     COPY_BARRIERS = PANEL_BARRIERS + 16 * PANELS,
-    /* free, then full: when the copy engine has written the values, earlier than their panel is */
+    /* free, then full; full as soon as the copy engine has written the values, before their panel is full */
     VALUE_BARRIERS = COPY_BARRIERS + 16 * COPIES,
     VALUE_FREE = VALUE_BARRIERS,
     VALUE_FULL = VALUE_BARRIERS + 8 * VALUES,
@@ -4658,7 +4665,8 @@ __device__ __forceinline__ void fetch_item(const struct fpa_cuda_call &call, con
         advance_by<VALUES>(values, totals ? TOTAL_PACKERS : 1);
 }
 
-/* Waits until a panel's vectors and values have arrived; those loaded by threads were stored a panel ago. */
+/* Waits until a panel's vectors and values have arrived. Threads that load these themselves have stored them when they
+ * come here. */
 template <bool totals>
 __device__ __forceinline__ void wait_panel(bool boxes, u32 shared, const struct turn &queries, const struct turn &keys,
                                            const struct turn &values, bool has_queries)
@@ -5193,9 +5201,9 @@ __device__ __forceinline__ void score_panel_keys(float (*s)[4], const u32 (*a)[4
             s[n][i] = kernel_of(d[0][n][i], d[1][n][i]);
 }
 
-/* Causal mask of the warp's 16 queries and keys 16k .. 16k + 15 of the panel, a word (two keys) at a time. own: mask
- * of the diagonal 8 x 8 blocks, as the lane's first 8 queries see the first 8 keys; its last 8 queries see the last 8
- * keys in the same way. */
+/* Causal mask of the warp's 16 queries and keys 16k .. 16k + 15 of the panel, a word (two keys) at a time. own: the
+ * lane's mask in both diagonal 8 x 8 blocks of the warp's own 16 keys: its first 8 queries see the first 8 keys as
+ * its last 8 queries see the last 8. */
 __device__ __forceinline__ void leave_earlier(u32 *p, int k, int warp, u32 own)
 {
     const u32 all = k < warp ? ~0u : 0, seen = k == warp ? ~0u : all;
@@ -5680,7 +5688,8 @@ trainable_diagonal_fused_chunk(const __grid_constant__ struct fpa_cuda_call call
  *
  * A block processes a run of features (rows of the state) of one head for all tokens. A thread has a few columns of
  * every ROWS-th row: it adds the key's part, writes the row back, and adds the row times the queries' features to its
- * own sums. These are added up at the end of a token. Copies of the first rows are issued before all other work. */
+ * own sums. These are added up at the end of a token. Copies of the first rows are issued before any data is waited
+ * for. */
 
 enum {
     DECODE_THREADS = 256,
@@ -7341,8 +7350,8 @@ __device__ __forceinline__ void draft_weigh(const struct fpa_cuda_call &call, co
 }
 
 /* Adds these tokens' values, weighted, to the threads' sums; groups of LANES threads take tokens in turn. A value is
- * skipped for earlier queries, not multiplied by zero, since values after the last accepted token need not be
- * finite. */
+ * skipped for earlier queries, not multiplied by zero: a later token of the draft must not change their outputs, even
+ * if its value is not finite. */
 template <typename grid>
 __device__ __forceinline__ void draft_add_own(const struct fpa_cuda_call &call, const struct step_task &task,
                                               const struct draft_task &draft, int first, int count,
