@@ -24,16 +24,16 @@ typedef struct fpa_call_size {
 
 typedef struct fpa_cost {
     double seconds;
-    const char
-        *limit; /* what takes the largest part: "tensor cores", "shared memory", "device memory", "waits" */
+    /* what takes the largest part: "tensor cores", "shared memory", "device memory", "waits" */
+    const char *limit;
 } fpa_cost;
 
 typedef struct fpa_candidate {
     const char *mechanism; /* its name in the back end's table */
     const char *refused;   /* why it does not apply to this head or call; NULL: it does, and cost is valid */
     fpa_cost cost;
-    int64_t
-        segments; /* segments of a sequence, or blocks of a cluster, or blocks that share a head; 1: none of these */
+    /* segments of a sequence, or blocks of a cluster, or blocks that share a head; 1: none of these */
+    int64_t segments;
     int64_t blocks; /* blocks of the launch; 0: the call's size decides */
     int variant;    /* chosen by the mechanism: which of its kernels, overlapped or not */
     /* cluster_scan: segments of fused_chunk, which is launched instead if the copy engine cannot fetch the operands; 0: not known */

@@ -11,8 +11,8 @@ enum {
 /* Counts over all kernels of a head's gradients. */
 typedef struct cuda_backward_counts {
     double pair; /* instructions of a warp for 16 queries with 16 keys, and for 16 keys with 16 queries */
-    double
-        state; /* instructions of a warp for 16 tokens: products with states, and updates of states, for chunks of any length */
+    /* instructions of a warp for 16 tokens: products with states, and updates of states, for chunks of any length */
+    double state;
     double copies; /* bytes of the states between two chunks, written and read in both passes */
     double warps;  /* warps on a multiprocessor, each of which processes 16 tokens at a time */
 } cuda_backward_counts;

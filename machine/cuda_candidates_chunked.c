@@ -80,8 +80,8 @@ static void list_overlapped(const cuda_task *task, const cuda_split_common *comm
         return;
     }
     candidate.cost = cuda_estimate_split(task, common, &candidate);
-    list_even(task, common, candidate,
-              l); /* first, so that it is chosen if times are equal: no block of it is slower than others */
+    /* first, so that it is chosen if times are equal: no block of it is slower than others */
+    list_even(task, common, candidate, l);
     listing_offer(l, &candidate);
     list_crowded(task, common, candidate, l);
 }

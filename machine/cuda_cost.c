@@ -89,8 +89,8 @@ fpa_cost cuda_seconds(const fpa_gpu *gpu, const fpa_cuda_launch_load *load)
                                   .instructions = all->instructions * load->share,
                                   .awaited = all->awaited * load->share};
     const part_clocks parts = parts_of(gpu, &busiest, load->warpgroups, load->warps);
-    const double memory =
-        cuda_memory_ahead(gpu, all, load->warpgroups) * gpu->clock; /* in clocks, like the others */
+    /* in clocks, like the others */
+    const double memory = cuda_memory_ahead(gpu, all, load->warpgroups) * gpu->clock;
     const double own = joined(parts);
     const double clocks = cuda_overlapped(own, memory);
     const double power = all->products / gpu->sustained, trips = load->trips * GPU_TRIP;

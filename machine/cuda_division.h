@@ -20,8 +20,8 @@ typedef struct cuda_task {
     int64_t sequences;     /* batch entries times key heads, */
     int64_t queries;       /* and times query heads */
     bool walked; /* keys are walked for states, since a state is given or wanted, or a chunk needs one */
-    bool
-        summed; /* chunked without a mask: queries read the state of all keys, and have no scores with keys */
+    /* chunked without a mask: queries read the state of all keys, and have no scores with keys */
+    bool summed;
 } cuda_task;
 
 cuda_task cuda_task_of(const struct fpa_cuda_geometry *geometry, const fpa_gpu_room *room,

@@ -169,8 +169,8 @@ static double fetching(const cuda_task *task)
     const struct fpa_cuda_geometry *g = task->geometry;
     const double tokens = (double)(task->queries * round_up(task->size->length, FPA_CUDA_SPAN));
     const double bytes = tokens / 16 * g->work[CUDA_CLUSTER_SCAN].step.bytes;
-    const double again =
-        tokens * (g->column_blocks - 1) * 2 * 2 * g->fused_vector; /* two numbers of 16 bits */
+    /* two numbers of 16 bits */
+    const double again = tokens * (g->column_blocks - 1) * 2 * 2 * g->fused_vector;
     return fmax(bytes / task->room->gpu->memory, (bytes + again) / task->room->gpu->cache);
 }
 

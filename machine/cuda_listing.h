@@ -14,8 +14,8 @@ typedef struct cuda_listing {
     fpa_candidate best; /* the first one of the fastest, */
     bool found;         /* if there is one */
     fpa_candidate last; /* the last one offered */
-    int64_t
-        fused_segments; /* segments of the fastest of fused_chunk, if only the fastest is wanted; 0: there is none */
+    /* segments of the fastest of fused_chunk, if only the fastest is wanted; 0: there is none */
+    int64_t fused_segments;
 } cuda_listing;
 
 static inline void listing_keep_best(cuda_listing *l, const fpa_candidate *candidate)

@@ -43,7 +43,7 @@ int64_t cuda_lift_blocks(const struct fpa_cuda_geometry *g, const fpa_gpu_room *
     const int64_t tiles = cuda_lift_tiles(g, size), most = resident(room) < 1 ? 1 : resident(room);
     if (tiles <= most)
         return tiles * cuda_lift_slices(g, room, size);
-    const int64_t heads =
-        size->query_heads ? size->query_heads : size->heads; /* a launch for totals has no queries */
+    /* a launch for totals has no queries */
+    const int64_t heads = size->query_heads ? size->query_heads : size->heads;
     return g->lift_by_heads && most > heads ? most / heads * heads : most;
 }

@@ -15,8 +15,8 @@ typedef struct fpa_gpu_room {
     int multiprocessors;
     int shared_memory;               /* most bytes of one block */
     int occupancy[FPA_CUDA_KERNELS]; /* blocks on one multiprocessor, at least 1; 0: no such kernel */
-    bool
-        overlaps; /* kernels may start before the one before them has ended: NAME_decode and its companions, NAME_chunk_output */
+    /* kernels may start before the one before them has ended: NAME_decode and its companions, NAME_chunk_output */
+    bool overlaps;
     int decode_cluster; /* most blocks of a head in one cluster; 1: no clusters */
     /* clusters of NAME_decode_resident and NAME_cluster_scan that the GPU runs at a time, by blocks of a cluster */
     int decode_resident_clusters[MOST_CLUSTER + 1], cluster_counts[MOST_CLUSTER + 1];

@@ -27,8 +27,8 @@ enum { OF_QUERIES, OF_KEYS, FACTORS_OF_KEYS, FACTORS_OF_QUERIES };
 typedef struct cuda_dots {
     const void *rows; /* of o's type; each output is multiplied by its row, before it is rounded, */
     int64_t stride[3];
-    float *
-        dots; /* and the dot product is stored here, [column blocks][B][query_heads][length]; NULL: not wanted */
+    /* and the dot product is stored here, [column blocks][B][query_heads][length]; NULL: not wanted */
+    float *dots;
     /* by fused_chunk: [B][H][parts of FPA_CUDA_KEPT tokens][geometry.fused_kept], 16 bits each; NULL: not wanted */
     void *kept;
     const float *column_weights; /* factors of o's columns, before that; NULL: 1 */
@@ -36,8 +36,8 @@ typedef struct cuda_dots {
     int numbers_of;
     bool narrows; /* by fused_chunk: o is of f16 (geometry.fused_narrows) */
     bool adds;    /* by fused_chunk: adds to o instead of storing it */
-    int64_t
-        reversed; /* number of tokens, processed from the last one on (cuda_turns); 0: from the first one on */
+    /* number of tokens, processed from the last one on (cuda_turns); 0: from the first one on */
+    int64_t reversed;
     /* the maps describe each head by itself, since the pass whose states are multiplied by this one's cannot describe the rows of all
      * heads as one */
     bool apart;

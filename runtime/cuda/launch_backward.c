@@ -359,8 +359,8 @@ static void launch_parts(cuda_queue *q, pass *p, int64_t count, bool adds)
 static void launch_queries(cuda_queue *q, pass *p)
 {
     const struct fpa_backward_launch *a = p->launch;
-    const bool last =
-        p->both && p->gates && a->d_state_out; /* for the product of both states after the last chunk */
+    /* for the product of both states after the last chunk */
+    const bool last = p->both && p->gates && a->d_state_out;
     if (p->call.chunks > 1 || a->forward.state_in || last)
         launch_states(q, p, false, last);
     if (!p->back.both_sides)

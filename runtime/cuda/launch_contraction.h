@@ -9,11 +9,11 @@ typedef struct cuda_contraction {
     int64_t stride[3];
     /* cuda_forward of the same sizes has left copies of states in the workspace; else they are computed first */
     bool walked;
-    int64_t
-        reversed; /* number of tokens, processed from the last one on (cuda_turns); 0: from the first one on */
-    float *dots;  /* of a gated head: outputs times rows, [B][heads][length]; NULL: not wanted */
-    void *
-        sums; /* of scores and values, if the module leaves them (cuda_contracts_values): `columns` of them; NULL: not wanted */
+    /* number of tokens, processed from the last one on (cuda_turns); 0: from the first one on */
+    int64_t reversed;
+    float *dots; /* of a gated head: outputs times rows, [B][heads][length]; NULL: not wanted */
+    /* of scores and values, if the module leaves them (cuda_contracts_values): `columns` of them; NULL: not wanted */
+    void *sums;
     int64_t sum_stride[3], columns;
 } cuda_contraction;
 
@@ -32,8 +32,8 @@ void cuda_contract(cuda_queue *behind, const fpa_module *module, int form, const
 typedef struct cuda_met_states {
     const void *states, *reversed_states;
     const float *column_weights; /* factors of columns; NULL: 1 */
-    int64_t heads,
-        value_stride; /* stride of the passes' values from head to head, if rows of all heads were described as one; else 0 */
+    /* stride of the passes' values from head to head, if rows of all heads were described as one; else 0 */
+    int64_t heads, value_stride;
     bool adds; /* adds to the products instead of storing them */
 } cuda_met_states;
 

@@ -212,8 +212,8 @@ static size_t count_gates(passes *p, passes_piece whole)
         p->keeps && p->chunks > 1
             ? aligned(p->cuda->geometry.pass_parts * sequences * p->chunks * g->fused_kept, ELEMENT)
             : 0;
-    const int64_t all =
-        p->launch->forward.batch * p->launch->forward.query_heads; /* one launch for all sequences */
+    /* one launch for all sequences */
+    const int64_t all = p->launch->forward.batch * p->launch->forward.query_heads;
     p->room.read_dots = aligned((pass_outputs_read(p) ? all : blocks * sequences) * length, sizeof(float));
     p->room.given_dots =
         aligned(blocks * sequences * (int64_t)round_up(p->reached, CUDA_TURNED), sizeof(float));

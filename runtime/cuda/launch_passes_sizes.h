@@ -46,8 +46,8 @@ typedef struct passes {
     /* the rows that are in the workspace now were gathered in forward order, with all their numbers */
     bool forth;
     bool turns; /* contractions, and the pass of d_v, process operands as given, in reverse order of tiles */
-    int64_t
-        behind; /* tokens of the reversed contraction or pass being launched (cuda_dots.reversed); 0: forward order */
+    /* tokens of the reversed contraction or pass being launched (cuda_dots.reversed); 0: forward order */
+    int64_t behind;
     bool given, given_values; /* vectors, and rows g and values, are read as given */
     pass_gathered gathers;    /* which part of rows the workspace has memory for */
     bool shares;              /* made rows, gathered rows and results share memory (share_room) */
@@ -65,12 +65,12 @@ typedef struct passes {
     float *zero;    /* the log-gate of all tokens if only passes have a gate; else NULL */
     float *weights; /* of coordinates, if passes of rows multiply their outputs by these; else NULL */
     const void *states, *reversed_states; /* the states in kept and reversed_kept, or in passes' workspaces */
-    bool
-        apart; /* passes of rows that keep states read each head's rows as a tensor of its own (cuda_dots.apart) */
+    /* passes of rows that keep states read each head's rows as a tensor of its own (cuda_dots.apart) */
+    bool apart;
     /* operands are gathered as bf16, and passes store gradients of f16 directly (cuda_dots.narrows) */
     bool narrows;
-    int64_t
-        value_stride; /* if !apart: the stride of their values from head to head, if maps describe all heads as one; else 0 */
+    /* if !apart: the stride of their values from head to head, if maps describe all heads as one; else 0 */
+    int64_t value_stride;
     bool gives_ahead; /* given_dots are stored in forward order of tokens */
 } passes;
 

@@ -182,9 +182,8 @@ static fpa_status prepare(struct fpa_cuda_module *cuda, cuda_kernel kernel, fpa_
                 cuda_kernel_names[kernel], threads, bytes);
 }
 
-enum {
-    OVERLAPS = 12030
-}; /* CUDA 12.3: since then a captured launch keeps its attribute of programmatic overlap */
+/* CUDA 12.3: since then a captured launch keeps its attribute of programmatic overlap. */
+enum { OVERLAPS = 12030 };
 
 /* Clusters of `blocks` blocks that the GPU runs at a time. */
 static fpa_status count_clusters(const struct fpa_cuda_module *cuda, cuda_kernel kernel, int blocks,

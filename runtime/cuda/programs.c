@@ -216,8 +216,8 @@ static const char *read_definition(item *to, const char *at)
 /* Lines of the preprocessor */
 
 typedef struct brackets {
-    int depth, part,
-        part_depth; /* depth of #if; the program of the enclosing FPA_CUDA_HAS, 0: none; its depth */
+    /* depth of #if; the program of the enclosing FPA_CUDA_HAS, 0: none; its depth */
+    int depth, part, part_depth;
 } brackets;
 
 /* The number of a part, whose name begins at `name` and ends with a bracket; 0: the text does not define it. */

@@ -51,8 +51,8 @@ static void divide_summed(const cuda_task *task, int64_t segments, struct fpa_cu
     call->chunk = runs.segment_chunks * task->chunk;
     call->chunks = runs.segments + 1;
     call->segments = runs.segments;
-    call->segment_chunks = call->first_chunks =
-        runs.segments > 1 ? 1 : call->chunks; /* chunk_state writes its copy */
+    /* chunk_state writes its copy */
+    call->segment_chunks = call->first_chunks = runs.segments > 1 ? 1 : call->chunks;
 }
 
 /* With queries that run at the same time as the walk: they wait for the blocks of `slices` slices of a state, and process query heads in
@@ -222,8 +222,8 @@ static void place_parts(const struct fpa_cuda_module *cuda, const struct fpa_lau
     struct fpa_cuda_call *call = &s->call;
     const int64_t sequences = launch->cu_seqlens ? launch->heads : task->sequences,
                   copy = (int64_t)g->features * g->columns;
-    const int64_t total =
-        s->is_fused && g->fused_total ? g->fused_total : copy; /* with a part for each block of columns */
+    /* with a part for each block of columns */
+    const int64_t total = s->is_fused && g->fused_total ? g->fused_total : copy;
     const int64_t vector = cuda_packs_rows(g, mechanism) ? numbers_of_head(g, launch, g->panel_keys) : 0;
     const int64_t query_vector =
         cuda_packs_rows(g, mechanism) ? numbers_of_head(g, launch, g->panel_queries) : 0;

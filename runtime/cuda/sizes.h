@@ -12,15 +12,15 @@ typedef struct cuda_sizes {
     bool is_fused;             /* NAME_fused_chunk: one pass, after a walk of all segments but the last */
     int cluster_scan;          /* or NAME_cluster_scan: blocks of a cluster; 0: not */
     int64_t clusters; /* clusters among which all sequences are divided; 0: a cluster for each sequence */
-    bool
-        whole; /* no sequence is divided between two clusters; else, and for packed batches, by NAME_sequence_scan */
+    /* no sequence is divided between two clusters; else, and for packed batches, by NAME_sequence_scan */
+    bool whole;
     float *left;         /* states that clusters pass to each other if sequences are divided */
     bool walks;          /* not is_fused: the keys are walked for copies of the state */
     bool small;          /* that walk is by NAME_chunk_state_small */
     bool parallel;       /* NAME_parallel_output in the place of NAME_chunk_output */
     int64_t walk_blocks; /* blocks of the walk's launch, each of which processes its walks in turn */
-    int64_t
-        carry_blocks; /* blocks of NAME_segment_scan, which runs at the same time as queries; 0: it runs before them */
+    /* blocks of NAME_segment_scan, which runs at the same time as queries; 0: it runs before them */
+    int64_t carry_blocks;
     void *keys, *queries;      /* packed vectors */
     int64_t progress;          /* bytes of call.progress */
     struct fpa_cuda_maps maps; /* of the operands, if kernels use them */

@@ -61,8 +61,8 @@ static CUresult copy_by(const fpa_driver *driver, struct staging_place place, un
                         CUdeviceptr from, size_t size)
 {
     CUresult result = CUDA_SUCCESS;
-    size_t ready =
-        0; /* bytes in the buffers or in transfer, of which the first `done` are at their destination */
+    /* bytes in the buffers or in transfer, of which the first `done` are at their destination */
+    size_t ready = 0;
     for (size_t done = 0; done < size && !result;) {
         const size_t more = size - ready < PIECE ? size - ready : PIECE, whole = ready - done;
         if (whole > 0)

@@ -10,8 +10,8 @@ typedef struct drafts {
     handover x;
     int64_t first, room;
     int64_t tokens; /* tokens of the first draft */
-    int64_t least,
-        most; /* tokens of it that sequences accept: sequence b accepts least + b, or all of them `least` */
+    /* tokens of it that sequences accept: sequence b accepts least + b, or all of them `least` */
+    int64_t least, most;
     int32_t counts[64];
 } drafts;
 
@@ -87,8 +87,8 @@ static void catch_up(fpa_check *c, drafts *d)
 static void set_counts(const fpa_trial *t, drafts *d)
 {
     const int64_t batch = t->shape.batch;
-    const bool apart =
-        batch > 1 && batch - 1 <= d->tokens; /* 3, 4 ... of long drafts, 0, 1 ... of short ones */
+    /* 3, 4 ... of long drafts, 0, 1 ... of short ones */
+    const bool apart = batch > 1 && batch - 1 <= d->tokens;
     d->least = apart && d->tokens < batch + 2 ? 0 : d->tokens < 3 ? d->tokens : 3;
     d->most = apart ? d->least + batch - 1 : d->least;
     for (int64_t b = 0; b < batch; b++)

@@ -9,8 +9,8 @@
 typedef struct fpa_gradient_findings {
     int trials;
     int64_t longest, judged;
-    double worst,
-        ratio; /* largest error relative to the bound; largest ratio of RMS errors, the module's over the plain evaluation's */
+    /* largest error relative to the bound; largest ratio of RMS errors, the module's over the plain evaluation's */
+    double worst, ratio;
 } fpa_gradient_findings;
 
 /* Sums of squares of errors over magnitudes. */

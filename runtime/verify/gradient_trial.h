@@ -54,8 +54,8 @@ typedef struct fpa_gradient_run {
     fpa_field *state_in, *d_state_out, *d_state_in; /* NULL: none */
     int kinds;                                      /* bits of fpa_gradient_kind */
     bool matrices;
-    const fpa_gradient_sequences
-        *sequences; /* NULL: the trial's rows. Gradients of states have an entry for each sequence */
+    /* NULL: the trial's rows. Gradients of states have an entry for each sequence */
+    const fpa_gradient_sequences *sequences;
 } fpa_gradient_run;
 
 fpa_status gradient_run(const fpa_gradient_trial *trial, const fpa_module *module,

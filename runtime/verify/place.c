@@ -6,9 +6,8 @@
 
 #include "tokens.h"
 
-enum {
-    KEPT_COPIES = 4
-}; /* blocks of a size that are kept for their contents: with more, one is reused for other bytes */
+/* Blocks of a size that are kept for their contents: with more, one is reused for other bytes. */
+enum { KEPT_COPIES = 4 };
 
 static void take_block(fpa_spares *spares, int i, struct fpa_spare *block)
 {

@@ -21,8 +21,8 @@ typedef struct call {
     int64_t *from, *to; /* [batch] */
     int first; /* number of the first cut: tokens before it repeat keys of a window, and their outputs are ignored */
     fpa_field o; /* packed */
-    bool
-        recent; /* states lack all tokens, and only each sequence's last token has a query: q and o have one entry for each sequence */
+    /* states lack all tokens, and only each sequence's last token has a query: q and o have one entry for each sequence */
+    bool recent;
 } call;
 
 /* Data shared by the calls of a trial. */
@@ -254,8 +254,8 @@ static void make_call(const ragged *r, int first, int last, int64_t end, call *c
     }
     c->packed.shape.batch = 1;
     c->packed.shape.length = total;
-    c->list.longest =
-        last % 2 ? total : longest; /* callers may know the longest sequence, or only the total */
+    /* callers may know the longest sequence, or only the total */
+    c->list.longest = last % 2 ? total : longest;
     if (end)
         c->list.recent = longest > 1 ? longest - 1 : 1;
     check->status = make_fields(c, &r->o, check->error);
@@ -353,8 +353,8 @@ static void check_later(const ragged *r, int last)
 static void check_query(ragged *r, int64_t end, const fpa_bound *bound)
 {
     fpa_check *check = r->check;
-    const bool here =
-        !check->module->backend->memory; /* on a device later calls show whether states have changed */
+    /* on a device later calls show whether states have changed */
+    const bool here = !check->module->backend->memory;
     call c;
     make_call(r, 1, 1, end, &c);
     unsigned char *before = here ? malloc(r->pool.size) : NULL;

@@ -137,8 +137,8 @@ typedef struct fpa_run {
     int64_t unseen; /* number of recent tokens, from `from` on: without queries, and not in the state */
     fpa_field *o, *state_in, *state_out; /* o NULL: no queries either */
     fpa_field *den;                      /* sums of scores */
-    const fpa_sequence_list
-        *list; /* NULL: sequences of equal lengths, with states in the order of the batch */
+    /* NULL: sequences of equal lengths, with states in the order of the batch */
+    const fpa_sequence_list *list;
     const fpa_draft_trial *draft; /* NULL: no draft */
     /* not NULL: in two halves (fpa_module.piece), state_out as the total of the keys, then o. *piece is set to whether the module keeps
      * copies of states between halves of such a call; if not, nothing is computed */

@@ -35,8 +35,8 @@ typedef struct fpa_c_plan {
     int shared_blocks;        /* the same if there are few units for all threads */
     fpa_register_tile values; /* register tile of products whose columns are values */
     fpa_register_tile scores; /* register tile of products whose columns are a panel's tokens */
-    fpa_register_tile
-        whole_scores; /* register tile of scores whose dot products stay in registers; rows 0: they do not */
+    /* register tile of scores whose dot products stay in registers; rows 0: they do not */
+    fpa_register_tile whole_scores;
     fpa_forming forming; /* operations to form its features */
     bool team_by_chunk; /* chunked form: if fewer heads than threads are left, several threads share a head */
     bool team_by_token; /* the same in the recurrent form */

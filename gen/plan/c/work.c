@@ -203,8 +203,8 @@ static void count_chunked(const call *c)
     const fpa_call_size *s = c->size;
     const int64_t whole = s->length / c->chunk, rest = s->length % c->chunk;
     const double first = s->state_in ? 0 : 1, last = s->state_out ? 0 : 1;
-    const double one = whole > 0 ? 1 : 0,
-                 tail = rest > 0 ? 1 : 0; /* 1 if there is a whole chunk; 1 if there is a partial one */
+    /* 1 if there is a whole chunk; 1 if there is a partial one */
+    const double one = whole > 0 ? 1 : 0, tail = rest > 0 ? 1 : 0;
     fpa_counting to = c->to;
     if (!s->state_in)
         parts_clear_state(&to);

@@ -29,12 +29,12 @@ typedef struct fpa_cuda_backward_plan {
     int walk_panel;           /* tokens of a panel of backward_state */
     /* backward_state with cells: pieces of a token, blocks of 8 rows and prefixes of the block that has most */
     int walk_pieces, walk_suffixes, walk_prefixes;
-    int walk_pitch, walk_raw_pitch,
-        walk_value_pitch; /* bytes there from one row, token and token's values to the next */
-    int sum_blocks;       /* blocks of 8 rows of sums of gradients */
-    int dots, *dot_sums;  /* [dots] the first of these blocks of each dot */
-    bool coordinates;     /* features are coordinates: rows are not packed, gradients not contracted */
-    bool warpgroups;      /* and a block of warpgroups processes a chunk, panel by panel */
+    /* bytes there from one row, token and token's values to the next */
+    int walk_pitch, walk_raw_pitch, walk_value_pitch;
+    int sum_blocks;      /* blocks of 8 rows of sums of gradients */
+    int dots, *dot_sums; /* [dots] the first of these blocks of each dot */
+    bool coordinates;    /* features are coordinates: rows are not packed, gradients not contracted */
+    bool warpgroups;     /* and a block of warpgroups processes a chunk, panel by panel */
     /* its warpgroups in walks over queries and in backward_state: one for each slab of features */
     int walks;
     int padded_vector; /* numbers to which rows of q and k are padded, */

@@ -83,11 +83,11 @@ int backward_lifted_entries(const fpa_head *written)
 
 typedef struct counts {
     int element;
-    int kept_pairs,
-        kept_numbers; /* of a token, gradients of rows of learned matrices: as operands, and in fp32 */
-    int sums;         /* of the latter, if a block sums them over its tokens */
-    int sides;        /* blocks of backward_products that share a strip */
-    bool per_head;    /* each head has dense matrices of its own */
+    /* of a token, gradients of rows of learned matrices: as operands, and in fp32 */
+    int kept_pairs, kept_numbers;
+    int sums;      /* of the latter, if a block sums them over its tokens */
+    int sides;     /* blocks of backward_products that share a strip */
+    bool per_head; /* each head has dense matrices of its own */
 } counts;
 
 static int sides_of(int numbers)

@@ -238,8 +238,8 @@ static double try_combination(const fpa_plan *plan, const fpa_cuda_inputs *in, c
     if (tried->features && !cuda->chosen[FUSED_ROWS])
         return INFINITY;
     cuda_compose(&other);
-    other.cuda.geometry.kernel[CUDA_PARALLEL_OUTPUT].threads =
-        0; /* blocks of columns are chosen by what chunks take, too: it makes them no narrower */
+    /* blocks of columns are chosen by what chunks take, too: it makes them no narrower */
+    other.cuda.geometry.kernel[CUDA_PARALLEL_OUTPUT].threads = 0;
     return cuda_typical_seconds(&other);
 }
 

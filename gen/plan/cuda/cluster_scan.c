@@ -37,8 +37,8 @@ static void place(const fpa_cuda_inputs *in, fpa_cluster_scan *scan)
     scan->at_looked = scan->at_mapped + (scan->maps ? 16 * scan->spans : 0);
     scan->at_edges = scan->at_looked + 16 * scan->spans;
     scan->at_turns = scan->at_edges + 8 * scan->spans;
-    scan->at_turns =
-        scan->turns ? (int)round_up(scan->at_turns, 16) : scan->at_turns; /* read 16 bytes at a time */
+    /* read 16 bytes at a time */
+    scan->at_turns = scan->turns ? (int)round_up(scan->at_turns, 16) : scan->at_turns;
     scan->at_positions = scan->at_turns + (scan->turns ? lift_turn_bytes(in->plan) : 0);
     scan->bytes =
         scan->at_positions +

@@ -100,8 +100,8 @@ const char *plan_decode(const fpa_cuda_inputs *in, void *plan)
     decode->cluster = joins ? CUDA_DECODE_CLUSTER : 1;
     const bool whole = head->dv * dtype_size(head->state_dtype) % 16 == 0; /* rows, for bulk copies */
     decode->resident_bytes = joins && whole && !in->plan->written->window ? rest : 0;
-    decode->resident_least =
-        rest + 4 * (8 * CUDA_DECODE_QUERIES * CUDA_DECODE_THREADS - CUDA_DECODE_ROOM); /* for sums */
+    /* for sums */
+    decode->resident_least = rest + 4 * (8 * CUDA_DECODE_QUERIES * CUDA_DECODE_THREADS - CUDA_DECODE_ROOM);
     plan_draft(in, decode, rest);
     return NULL;
 }

@@ -55,8 +55,8 @@ static void place_lifted(const fpa_cuda_inputs *in, const fpa_split_panel *split
                          int kept_bytes, fpa_fused_pass *pass)
 {
     fpa_cuda_memory *memory = &pass->memory;
-    const int slab = split->panel * 128,
-              vectors = in->rows->warp_units * slab; /* a unit of each warp in a slab */
+    /* a unit of each warp in a slab */
+    const int slab = split->panel * 128, vectors = in->rows->warp_units * slab;
     memory->raw = 0;
     memory->values = pass->places * vectors + (pass->own ? slab : 0);
     pass->given = memory->values + 2 * slab + (split->columns.ones_slabs ? ONES_BYTES : 0);

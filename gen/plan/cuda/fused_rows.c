@@ -354,8 +354,8 @@ const char *plan_fused_rows(const fpa_cuda_inputs *in, void *made)
     rows->factor_room = FACTOR_ROOM;
     rows->cluster = choose_cluster(in);
     rows->reverses = !rows->packed && plan->head->normalize == FPA_NORMALIZE_NONE;
-    rows->leaves_dots =
-        cuda_leaves_dots(plan) && (rows->beside || !rows->scales); /* the pass of d_v stores none */
+    /* the pass of d_v stores none */
+    rows->leaves_dots = cuda_leaves_dots(plan) && (rows->beside || !rows->scales);
     rows->narrows = plan->pass && plan->written->narrows;
     rows->adds = plan->pass && plan->written->adds;
     rows->kept = (64 * rows->slabs * in->columns->all +

@@ -148,8 +148,8 @@ static bool list_ways(search *s, const fpa_piece *piece, int i, arena *memory, w
 typedef struct tiling {
     int features, tiles;
     ways *of; /* [features] */
-    int *
-        wanted; /* [tiles] features without a place that can be there; 0 also once all of its places are looked at */
+    /* [tiles] features without a place that can be there; 0 also once all of its places are looked at */
+    int *wanted;
     int *first;     /* [tiles + 1] */
     int *member;    /* [first[tiles]] features that can be in a tile, once for each way */
     bool **is_full; /* [monomials][rows of both halves] pairs that are taken */

@@ -130,8 +130,8 @@ typedef struct fpa_parallel_output {
     int tiles; /* of 64 queries, of a block; 0: the head has no such kernel */
     int score_groups, value_groups;
     bool together; /* one tile of queries' dots are in flight while another one's scores are formed */
-    int query_stages, key_stages, value_stages, score_stages,
-        bytes; /* score_stages: of each tile of queries */
+    /* score_stages: of each tile of queries */
+    int query_stages, key_stages, value_stages, score_stages, bytes;
     int score_registers, value_registers, producer_registers;
 } fpa_parallel_output;
 

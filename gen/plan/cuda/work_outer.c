@@ -8,9 +8,8 @@
 
 #include <math.h>
 
-enum {
-    POLYNOMIAL_DEGREE = 16
-}; /* up to which the operations of a polynomial of one dot are counted one by one */
+/* Up to which the operations of a polynomial of one dot are counted one by one. */
+enum { POLYNOMIAL_DEGREE = 16 };
 
 /* Rows of a vector, packed ones and coordinates as given. */
 static int rows_of(const fpa_outer_plan *outer)

@@ -450,8 +450,8 @@ struct fpa_cuda_call {
     long long segment_tokens; /* of a segment; more than any sequence has, if each is one segment */
     long long whole; /* a sequence of at most so many tokens is one chunk, longer than `chunk` or not */
     long long empty_chunks; /* without tokens, at a sequence's end: 1 in the chunked form, if not causal */
-    const int *state_in_index,
-        *state_out_index; /* [sequences]: slots of states; NULL: sequence b has slot b */
+    /* [sequences]: slots of states; NULL: sequence b has slot b */
+    const int *state_in_index, *state_out_index;
     long long state_in_slots, state_out_slots;
     /* NAME_decode_draft: tokens of the previous draft, at most `accepted` per sequence, of which the first
      * accepted_counts[b] enter the state */
